@@ -142,7 +142,7 @@ func (d *decoder) fail(format string, args ...any) {
 // int reads a number of at most limit.
 func (d *decoder) int(limit int) int {
 	x, n := binary.Uvarint(d.b)
-	if n <= 0 || x > uint64(limit) {
+	if n <= 0 || limit < 0 || x > uint64(limit) {
 		d.fail("number out of range")
 		return 0
 	}
