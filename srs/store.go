@@ -26,19 +26,21 @@ const (
 
 // Row is one key file, as a list shows it.
 type Row struct {
-	ID     ID
-	Part   string // Params or VK
-	File   string // base name
-	State  State
-	Bytes  int64  // size on disk, 0 if missing
-	Want   int64  // size that it must have
-	Digest string // as computed; empty if it was not
-	Published
+	ID        ID
+	Part      string // Params or VK
+	File      string // base name
+	State     State
+	Bytes     int64     // size on disk, 0 if missing
+	Want      int64     // size that it must have
+	Digest    string    // as computed; empty if it was not
+	Published Published // zero for an insecure key
 }
 
 // Usable tells whether Open would take the file, given permission for insecure
 // keys, without finding fault.
-func (r Row) Usable() bool { return r.State == Verified || r.State == Unchecked || r.State == InsecureOK }
+func (r Row) Usable() bool {
+	return r.State == Verified || r.State == Unchecked || r.State == InsecureOK
+}
 
 // List looks at a directory without reading keys: first a row for each part of
 // each published key, then one for each insecure key that is there. Digests come
