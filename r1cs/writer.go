@@ -88,3 +88,25 @@ func (w *Writer) Flush() {
 func (w *Writer) Place() Place {
 	return Place{w.input, w.word<<6 + int(w.fill), w.element}
 }
+
+// Copy appends n values of each array (inputs, bits, elements by the counts) that
+// stand at place from of the same assignment and are written already.
+func (w *Writer) Copy(from Place, n Counts) {
+	copy(w.a.Inputs[w.input:w.input+n.Inputs], w.a.Inputs[from.Input:])
+	w.input += n.Inputs
+	elements := n.Aux - n.Bits
+	copy(w.a.Elements[w.element:w.element+elements], w.a.Elements[from.Element:])
+	w.element += elements
+	for at, left := from.Bit, n.Bits; left > 0; {
+		k := min(left, 64-at&63)
+		x := w.a.loadWord(at>>6) >> (at & 63)
+		if k < 64 {
+			x &= 1<<k - 1
+		}
+		w.Word(x, uint(k))
+		at, left = at+k, left-k
+	}
+}
+
+// loadWord reads a word that a writer next to it may be merging into.
+func (a *Assignment) loadWord(i int) uint64 { return atomic.LoadUint64(&a.Bits[i]) }
