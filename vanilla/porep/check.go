@@ -1,0 +1,290 @@
+package porep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+
+	"cuzk/gadget/poseidon"
+	"cuzk/porep"
+)
+
+// Identity is whose sector a proof is of. Neither stands in a phase-1 output,
+// but both are bound by its replica id.
+type Identity struct {
+	ProverID [32]byte
+	SectorID uint64
+}
+
+// Statement is what the proof of c will say.
+func (c *C1) Statement() porep.Statement {
+	return porep.Statement{ReplicaID: c.ReplicaID, CommD: c.CommD, CommR: c.CommR, Seed: c.Seed}
+}
+
+// CheckError says what in a phase-1 output is not true.
+type CheckError struct {
+	// Partition and Challenge count from 0; both are -1 where the whole output
+	// is meant.
+	Partition, Challenge int
+	// Node is the challenged node.
+	Node uint64
+	// Item is the path, column, label or field, for example "DRG parent 2
+	// (node 17), path in tree C".
+	Item string
+	// Expected and Found are values in the bytes of the protocol.
+	Expected, Found string
+}
+
+func (e *CheckError) Error() string {
+	at := "phase-1 output"
+	if e.Partition >= 0 {
+		at += fmt.Sprintf(", partition %d", e.Partition)
+	}
+	if e.Challenge >= 0 {
+		at += fmt.Sprintf(", challenge %d (node %d)", e.Challenge, e.Node)
+	}
+	return fmt.Sprintf("%s: %s: expected %s, found %s", at, e.Item, e.Expected, e.Found)
+}
+
+// whole is an error about the output as such.
+func whole(item, expected, found string) error {
+	return &CheckError{Partition: -1, Challenge: -1, Item: item, Expected: expected, Found: found}
+}
+
+// Check verifies everything that can be wrong with a decoded output before it
+// is proved: that it is of the sector and miner that it is sent for, and that
+// every path, column, label and encoding holds at the nodes that the seed
+// challenges. It works on as many challenges at once as there are workers (one
+// if workers is below one) and reports the first that fails as a [CheckError].
+func (c *C1) Check(ctx context.Context, who Identity, workers int) error {
+	if err := c.checkStatement(who); err != nil {
+		return err
+	}
+	k, err := newChecker(c)
+	if err != nil {
+		return err
+	}
+	if err := k.checkPartitions(); err != nil {
+		return err
+	}
+	per := c.Proof.Config().Challenges()
+	return first(ctx, len(c.Partitions)*per, workers, func(i int) error {
+		return k.challenge(i/per, i%per)
+	})
+}
+
+// checkStatement checks what stands outside the partitions.
+func (c *C1) checkStatement(who Identity) error {
+	if !c.Proof.Valid() {
+		return whole("registered proof", "0 to 19", fmt.Sprint(uint64(c.Proof)))
+	}
+	if c.Proof.Feature() == porep.NonInteractive {
+		return fmt.Errorf("phase-1 output of %v: %w", c.Proof, ErrNonInteractive)
+	}
+	for _, v := range []struct {
+		name  string
+		value [32]byte
+	}{{"comm_d", c.CommD}, {"comm_r", c.CommR}, {"seed", c.Seed}} {
+		if v.value == ([32]byte{}) {
+			return whole(v.name, "a value other than zero", "32 zero bytes")
+		}
+	}
+	if w := c.Wrapper; w != nil && w.SectorSize != uint64(c.Proof.Size()) {
+		return whole("sector size of the wrapper", fmt.Sprint(uint64(c.Proof.Size())), fmt.Sprint(w.SectorSize))
+	}
+	if w := c.Wrapper; w != nil && w.SectorNum != who.SectorID {
+		return whole("sector number of the wrapper", fmt.Sprint(who.SectorID), fmt.Sprint(w.SectorNum))
+	}
+	id := porep.ReplicaID(who.ProverID, who.SectorID, c.Ticket, c.CommD, c.Proof.Config().PorepID)
+	if id != c.ReplicaID {
+		return whole(fmt.Sprintf("replica id of sector %d of prover %x", who.SectorID, who.ProverID), hexBytes(id), hexBytes(c.ReplicaID))
+	}
+	return nil
+}
+
+// checker holds what all challenges share.
+type checker struct {
+	c      *C1
+	config porep.Config
+	graph  *porep.Graph
+	shape  shape
+	column *poseidon.Params // hash of a column
+	drawn  [][]uint64       // challenged nodes of each partition
+
+	replicaID, commD, commC, commRLast fr.Element
+}
+
+func newChecker(c *C1) (*checker, error) {
+	k := &checker{c: c, config: c.Proof.Config(), shape: newShape(c.Proof.Size())}
+	k.column = poseidon.ForArity(k.config.Size.Layers())
+	var err error
+	if k.graph, err = porep.NewGraph(k.config); err != nil {
+		return nil, err
+	}
+	if k.commD, err = canonical("comm_d", c.CommD); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func canonical(name string, b [32]byte) (fr.Element, error) {
+	e, err := fr.LittleEndian.Element(&b)
+	if err != nil {
+		return e, whole(name, "a value below the field modulus", hexBytes(b))
+	}
+	return e, nil
+}
+
+// checkPartitions checks numbers, draws the challenges and checks comm_r, which
+// binds the roots of trees C and R. All challenges are held against the first one's roots.
+func (k *checker) checkPartitions() error {
+	if got, want := len(k.c.Partitions), k.config.Partitions(); got != want {
+		return whole("partitions", fmt.Sprint(want), fmt.Sprint(got))
+	}
+	for i, p := range k.c.Partitions {
+		if got, want := len(p), k.config.Challenges(); got != want {
+			return &CheckError{Partition: i, Challenge: -1, Item: "challenges", Expected: fmt.Sprint(want), Found: fmt.Sprint(got)}
+		}
+		nodes, err := k.config.Challenge(porep.Draw{ReplicaID: k.c.ReplicaID, CommR: k.c.CommR, Seed: k.c.Seed}, i)
+		if err != nil {
+			return fmt.Errorf("phase-1 output: %w", err)
+		}
+		k.drawn = append(k.drawn, nodes)
+	}
+	commR, err := canonical("comm_r", k.c.CommR)
+	if err != nil {
+		return err
+	}
+	one := &k.c.Partitions[0][0]
+	k.commC, k.commRLast = one.Columns[0].Root, one.Replica.Root
+	got := poseidon.ForArity(2).Hash([]fr.Element{k.commC, k.commRLast})
+	if !got.Equal(&commR) {
+		return whole("comm_r against the hash of the roots of trees C and R in partition 0, challenge 0", hexBytes(k.c.CommR), hexElement(got))
+	}
+	return nil
+}
+
+// challenge checks one challenge. Its error carries the place.
+func (k *checker) challenge(partition, i int) error {
+	node := k.drawn[partition][i]
+	ch := &k.c.Partitions[partition][i]
+	for _, step := range []func(*Challenge, uint64) error{k.data, k.columns, k.labels, k.replica, k.redundant} {
+		if err := step(ch, node); err != nil {
+			var e *CheckError
+			if errors.As(err, &e) {
+				e.Partition, e.Challenge, e.Node = partition, i, node
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// differ is an error at a place that the caller fills in.
+func differ(item, expected, found string) error {
+	return &CheckError{Item: item, Expected: expected, Found: found}
+}
+
+func (k *checker) data(ch *Challenge, node uint64) error {
+	return checkPath("path in tree D", &ch.Data, node, &k.commD, k.shape.data.arities, hashData)
+}
+
+// columns checks the columns of the node and of its parents.
+func (k *checker) columns(ch *Challenge, node uint64) error {
+	parents := k.graph.Parents(node)
+	for i := range ch.Columns {
+		at := node
+		if i > 0 {
+			at = uint64(parents[i-1])
+		}
+		if err := k.checkColumn(columnName(i, at), &ch.Columns[i], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columnName names column i of a challenge.
+func columnName(i int, node uint64) string {
+	switch {
+	case i == 0:
+		return "challenged node"
+	case i <= porep.DRGParents:
+		return fmt.Sprintf("DRG parent %d (node %d)", i-1, node)
+	}
+	return fmt.Sprintf("expander parent %d (node %d)", i-1-porep.DRGParents, node)
+}
+
+func (k *checker) checkColumn(name string, c *Column, node uint64) error {
+	if uint64(c.Node) != node {
+		return differ(name+", index of the column", fmt.Sprint(node), fmt.Sprint(c.Node))
+	}
+	if h := k.column.Hash(c.Rows); !h.Equal(&c.Leaf) {
+		return differ(name+", hash of the column", hexElement(h), hexElement(c.Leaf))
+	}
+	return checkPath(name+", path in tree C", &c.Path, node, &k.commC, k.shape.tree.arities, hashTree)
+}
+
+// labels recomputes the labels of the node from the columns of its parents.
+func (k *checker) labels(ch *Challenge, node uint64) error {
+	for layer := 1; layer <= len(ch.Columns[0].Rows); layer++ {
+		want := porep.Label(k.c.ReplicaID, uint32(layer), node, ch.parentLabels(layer))
+		if got := bytesOf(&ch.Columns[0].Rows[layer-1]); got != want {
+			return differ(fmt.Sprintf("label in layer %d", layer), hexBytes(want), hexBytes(got))
+		}
+	}
+	return nil
+}
+
+// parentLabels are the labels that the label in a layer hashes, without
+// repetition: DRG parents in the same layer, expander parents in the one below.
+func (ch *Challenge) parentLabels(layer int) [][32]byte {
+	out := make([][32]byte, porep.LayerParents(layer))
+	for i := range out {
+		row := layer - 1
+		if i >= porep.DRGParents {
+			row--
+		}
+		out[i] = bytesOf(&ch.Columns[1+i].Rows[row])
+	}
+	return out
+}
+
+// replica checks that the replica node is the last label plus the data.
+func (k *checker) replica(ch *Challenge, node uint64) error {
+	var sum fr.Element
+	rows := ch.Columns[0].Rows
+	if sum.Add(&rows[len(rows)-1], &ch.Data.Leaf); !sum.Equal(&ch.Replica.Leaf) {
+		return differ("replica node, label plus data", hexElement(sum), hexElement(ch.Replica.Leaf))
+	}
+	return checkPath("path in tree R", &ch.Replica, node, &k.commRLast, k.shape.tree.arities, hashTree)
+}
+
+// redundant checks what repeats other parts and does not enter the circuit: a
+// caller that sends it wrong has mixed something up.
+func (k *checker) redundant(ch *Challenge, node uint64) error {
+	for i := range ch.Labeling {
+		if err := checkLabeling(fmt.Sprintf("labelling proof of layer %d", i+1), ch, &ch.Labeling[i], i+1, node); err != nil {
+			return err
+		}
+	}
+	return checkLabeling("encoding proof", ch, &ch.Encoding, k.config.Size.Layers(), node)
+}
+
+func checkLabeling(name string, ch *Challenge, l *Labeling, layer int, node uint64) error {
+	if l.Layer != uint32(layer) {
+		return differ(name+", layer", fmt.Sprint(layer), fmt.Sprint(l.Layer))
+	}
+	if l.Node != node {
+		return differ(name+", node", fmt.Sprint(node), fmt.Sprint(l.Node))
+	}
+	want := ch.parentLabels(layer)
+	for i, got := range l.Parents {
+		if w := want[i%len(want)]; got != w {
+			return differ(fmt.Sprintf("%s, parent %d", name, i), hexBytes(w), hexBytes(got))
+		}
+	}
+	return nil
+}
