@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -228,6 +229,20 @@ func TestLinearMatchesIntegers(t *testing.T) {
 					checkResidue(t, p, m.get(out), want.Mod(want, p.value), true)
 				}
 			}
+		}
+	}
+}
+
+// TestHeadersAreCurrent finds generated headers that were edited or not
+// rebuilt.
+func TestHeadersAreCurrent(t *testing.T) {
+	for name, text := range headers() {
+		have, err := os.ReadFile("../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(have) != text {
+			t.Errorf("%s is stale: run go generate ./kernels", name)
 		}
 	}
 }
