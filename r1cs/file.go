@@ -151,7 +151,14 @@ func (d *decoder) int(limit int) int {
 }
 
 // length reads a number of things that take at least one byte each.
-func (d *decoder) length() int { return d.int(len(d.b)) }
+func (d *decoder) length() int {
+	n := d.int(len(d.b))
+	if n > len(d.b) {
+		d.fail("more announced than there is")
+		return 0
+	}
+	return n
+}
 
 func (d *decoder) text() string {
 	n := d.length()
