@@ -25,7 +25,7 @@ import (
 )
 
 // Field is the arithmetic of a coordinate field with elements F.
-type Field[F comparable] interface {
+type Field[F any] interface {
 	*F
 	Add(x, y *F) *F
 	Sub(x, y *F) *F
@@ -34,18 +34,18 @@ type Field[F comparable] interface {
 	Double(x *F) *F
 	Neg(x *F) *F
 	Inverse(x *F) *F
+	Equal(x *F) bool
 	IsZero() bool
 	SetOne() *F
 }
 
 // Point is an affine point with coordinates in F.
-type Point[F comparable] interface {
-	comparable
+type Point[F any] interface {
 	~struct{ X, Y F }
 }
 
 // point gives generic code the coordinates of a Point, which converts to it.
-type point[F comparable] struct{ X, Y F }
+type point[F any] struct{ X, Y F }
 
 // The types of the two groups.
 type (
@@ -61,7 +61,7 @@ type (
 
 // Adder adds lists of points. It holds scratch only; the zero value is ready
 // and one goroutine may use it at a time.
-type Adder[P Point[F], F comparable, PF Field[F]] struct {
+type Adder[P Point[F], F any, PF Field[F]] struct {
 	den []F    // what each addition divides by; meaningless where op is done
 	pre []F    // product of the den before
 	op  []step // how each addition is finished
@@ -122,7 +122,7 @@ func (a *Adder[P, F, PF]) prepare(p, q *P, den *F) step {
 	if !PF(den).IsZero() {
 		return stepAdd
 	}
-	if a.u.Y != a.v.Y || PF(&a.u.Y).IsZero() {
+	if !PF(&a.u.Y).Equal(&a.v.Y) || PF(&a.u.Y).IsZero() {
 		var inf P
 		*p = inf
 		return stepDone
@@ -131,7 +131,7 @@ func (a *Adder[P, F, PF]) prepare(p, q *P, den *F) step {
 	return stepDouble
 }
 
-func infinite[F comparable, PF Field[F]](p *point[F]) bool {
+func infinite[F any, PF Field[F]](p *point[F]) bool {
 	return PF(&p.X).IsZero() && PF(&p.Y).IsZero()
 }
 

@@ -7,7 +7,7 @@ const lanes = 1024
 // Sum adds a stream of points. It keeps as many running sums as additions
 // share an inversion, so 2·lanes points are held. The zero value is an empty
 // sum; one goroutine may use it at a time.
-type Sum[P Point[F], F comparable, PF Field[F]] struct {
+type Sum[P Point[F], F any, PF Field[F]] struct {
 	acc   []P
 	batch []P
 	adder Adder[P, F, PF]

@@ -12,7 +12,7 @@ const scalarBits = fr.Bits - 1
 // Table holds multiples of one point for multiplication by many scalars: for
 // each window j of w bits the points k·2^(wj)·P with 1 <= k <= 2^(w-1). It is
 // immutable; several goroutines may multiply with it.
-type Table[P Point[F], F comparable, PF Field[F]] struct {
+type Table[P Point[F], F any, PF Field[F]] struct {
 	width int
 	rows  [][]P // rows[j][k-1] = k·2^(wj)·P
 }
@@ -36,7 +36,7 @@ func windows(w int) int { return (scalarBits + w) / w }
 
 // NewTable makes the table of p with windows of w bits (2 to 17). The rows are
 // made in parallel.
-func NewTable[P Point[F], F comparable, PF Field[F]](p P, w int) *Table[P, F, PF] {
+func NewTable[P Point[F], F any, PF Field[F]](p P, w int) *Table[P, F, PF] {
 	t := &Table[P, F, PF]{width: w, rows: make([][]P, windows(w))}
 	var adder Adder[P, F, PF]
 	var wg sync.WaitGroup
@@ -57,7 +57,7 @@ func NewTable[P Point[F], F comparable, PF Field[F]](p P, w int) *Table[P, F, PF
 
 // multiples fills row[k-1] = k·row[0] by doubling the filled part: the next k
 // are the first k plus the last of them.
-func multiples[P Point[F], F comparable, PF Field[F]](row []P) {
+func multiples[P Point[F], F any, PF Field[F]](row []P) {
 	var adder Adder[P, F, PF]
 	step := make([]P, 0, lanes)
 	for done := 1; done < len(row); {
@@ -91,7 +91,7 @@ func (t *Table[P, F, PF]) Mul(dst []P, scalars []fr.Element) {
 
 // multiplier is the scratch of Mul: one addition a window for all of its
 // lanes together.
-type multiplier[P Point[F], F comparable, PF Field[F]] struct {
+type multiplier[P Point[F], F any, PF Field[F]] struct {
 	t       *Table[P, F, PF]
 	adder   Adder[P, F, PF]
 	scalars [lanes][4]uint64

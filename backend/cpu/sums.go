@@ -1,0 +1,174 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"golang.org/x/sync/errgroup"
+
+	"cuzk/backend"
+	"cuzk/internal/affine"
+	"cuzk/r1cs"
+)
+
+// Stages as progress and timings name them. The first three run one after
+// another, beside the other four, which also run one after another.
+const (
+	StageEvaluate = "evaluate" // row values a and b
+	StageQuotient = "quotient" // transforms
+	StageH        = "h"        // sums over the queries
+	StageL        = "l"
+	StageA        = "a"
+	StageB1       = "b_g1"
+	StageB2       = "b_g2"
+)
+
+// Sums implements [backend.Prover]. Assignments are worked on one after
+// another, each on all cores.
+func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(string, float64)) ([]backend.Sums, error) {
+	for i, w := range ws {
+		if err := p.circuit.Fits(w); err != nil {
+			return nil, fmt.Errorf("assignment %d of %d: %w", i, len(ws), err)
+		}
+	}
+	out := make([]backend.Sums, len(ws))
+	for i, w := range ws {
+		r := &run{prover: p, progress: progress, done: i, total: len(ws), sums: &out[i]}
+		if err := r.all(ctx, w); err != nil {
+			return nil, fmt.Errorf("circuit %s, assignment %d of %d: %w", p.circuit.Name(), i, len(ws), err)
+		}
+	}
+	return out, nil
+}
+
+// run is the work for one assignment.
+type run struct {
+	*prover
+	progress    func(string, float64)
+	done, total int // assignments
+
+	mu   sync.Mutex // guards progress and sums.Timings
+	sums *backend.Sums
+}
+
+// all fills the sums.
+func (r *run) all(ctx context.Context, w *r1cs.Assignment) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.sumH(ctx, w) })
+	g.Go(func() error {
+		s := r.sel(w)
+		return inOrder(
+			func() error { return runQuery(ctx, r, &r.b2, s, &r.sums.B2) },
+			func() error { return runQuery(ctx, r, &r.l, s, &r.sums.L) },
+			func() error { return runQuery(ctx, r, &r.a, s, &r.sums.A) },
+			func() error { return runQuery(ctx, r, &r.b1, s, &r.sums.B1) },
+		)
+	})
+	return g.Wait()
+}
+
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage runs a stage, reports its progress and notes its time.
+func (r *run) stage(name string, work func(report func(float64)) error) error {
+	start := time.Now()
+	report := func(x float64) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.progress != nil {
+			r.progress(name, (float64(r.done)+x)/float64(r.total))
+		}
+	}
+	if err := work(report); err != nil {
+		return fmt.Errorf("stage %s: %w", name, err)
+	}
+	report(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sums.Timings = append(r.sums.Timings, backend.Timing{Stage: name, Took: time.Since(start)})
+	return nil
+}
+
+func runQuery[P affine.Point[F], F any, PF affine.Field[F]](ctx context.Context, r *run, q *query[P, F, PF], s *selection, to *P) error {
+	return r.stage(q.name, func(report func(float64)) (err error) {
+		*to, err = q.sum(ctx, s, r.opt.Slice, report)
+		return err
+	})
+}
+
+// sumH evaluates the rows, divides, and sums query h.
+func (r *run) sumH(ctx context.Context, w *r1cs.Assignment) error {
+	m := r.layout.M()
+	a, b, c := make(fr.Vector, m), make(fr.Vector, m), make(fr.Vector, m)
+	return inOrder(
+		func() error { return r.stage(StageEvaluate, func(func(float64)) error { return r.rows(ctx, w, a, b) }) },
+		func() error {
+			return r.stage(StageQuotient, func(report func(float64)) error { return quotient(ctx, a, b, c, report) })
+		},
+		func() error {
+			a, b = nil, nil
+			return r.stage(StageH, func(report func(float64)) (err error) {
+				r.sums.H, err = r.queryH(ctx, c[:m-1], report)
+				return err
+			})
+		},
+	)
+}
+
+// rows evaluates the circuit's rows, then those that Groth16 appends: input i
+// times zero is zero.
+func (p *prover) rows(ctx context.Context, w *r1cs.Assignment, a, b fr.Vector) error {
+	if err := p.circuit.Evaluate(ctx, w, a, b, nil); err != nil {
+		return err
+	}
+	copy(a[p.layout.Counts.Rows:], w.Inputs)
+	return nil
+}
+
+// queryH sums query h: every point is used and every scalar is large.
+func (p *prover) queryH(ctx context.Context, h []fr.Element, report func(float64)) (bls12381.G1Affine, error) {
+	var total affine.SumG1
+	var buf []bls12381.G1Affine
+	if p.h.held == nil {
+		buf = make([]bls12381.G1Affine, min(p.opt.Slice, len(h)))
+	}
+	for from := 0; from < len(h); from += p.opt.Slice {
+		n := min(p.opt.Slice, len(h)-from)
+		points, err := p.h.slice(ctx, buf, from, n)
+		if err != nil {
+			return bls12381.G1Affine{}, err
+		}
+		part, err := msmG1(points, h[from:from+n])
+		if err != nil {
+			return part, err
+		}
+		total.Add(&part)
+		report(float64(from+n) / float64(len(h)))
+	}
+	return total.Total(), ctx.Err()
+}
+
+// counter returns a function that, called once a piece by any goroutine,
+// reports the share of n pieces that is done, a hundred times at most.
+func counter(n int, report func(float64)) func() {
+	var mu sync.Mutex
+	done, step := 0, (n+99)/100
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; done%step == 0 {
+			report(float64(done) / float64(n))
+		}
+	}
+}
