@@ -4,16 +4,17 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
 	"cuzk/porep"
+	"cuzk/vanilla"
 )
 
 // C1 is a decoded phase-1 output.
 type C1 struct {
 	Proof     porep.Proof
-	CommR     [32]byte
-	CommD     [32]byte
-	ReplicaID [32]byte
-	Seed      [32]byte
-	Ticket    [32]byte
+	CommR     vanilla.Domain
+	CommD     vanilla.Domain
+	ReplicaID vanilla.Domain
+	Seed      vanilla.Domain
+	Ticket    vanilla.Domain
 	// Sample says how a sample was made; empty in a real one.
 	Sample string
 	// Wrapper is what stood around the phase-1 output, nil if nothing did.
@@ -32,12 +33,12 @@ type Wrapper struct {
 // Challenge is the vanilla proof of one challenged node.
 type Challenge struct {
 	// Data is the path of the data node in tree D; binary, SHA-256.
-	Data Path
+	Data vanilla.Path
 	// Columns are those of the challenged node and of its parents, six in the
 	// depth-robust graph and eight in the expander, in the graph's order.
 	Columns [1 + porep.Parents]Column
 	// Replica is the path of the replica node in tree R.
-	Replica Path
+	Replica vanilla.Path
 	// Labeling repeats, for each layer, the labels that the node's label
 	// hashes; Encoding does so for the last layer. Proving does not need them.
 	Labeling []Labeling
@@ -47,24 +48,16 @@ type Challenge struct {
 // Node is the challenged node.
 func (c *Challenge) Node() uint64 { return c.Data.Index }
 
-// Path is a Merkle path.
-type Path struct {
-	Index    uint64 // position of the leaf
-	Leaf     fr.Element
-	Root     fr.Element
-	Siblings []fr.Element // arity-1 a level, leaf first; base, then sub, then top levels
-}
-
 // Column is the labels of one node with its place in tree C.
 type Column struct {
 	Node uint32
 	Rows []fr.Element // label in layer i+1
-	Path              // of the column's hash
+	Path vanilla.Path // of the column's hash
 }
 
 // Labeling lists the labels that one label hashes.
 type Labeling struct {
-	Parents [porep.LabelParents][32]byte
+	Parents [porep.LabelParents]vanilla.Domain
 	Layer   uint32
 	Node    uint64
 }
@@ -78,7 +71,7 @@ func (c *C1) Bytes() int {
 			n += challengeBytes + len(ch.Labeling)*labelingBytes
 			n += fr.Bytes * (len(ch.Data.Siblings) + len(ch.Replica.Siblings))
 			for j := range ch.Columns {
-				n += fr.Bytes * (len(ch.Columns[j].Rows) + len(ch.Columns[j].Siblings))
+				n += fr.Bytes * (len(ch.Columns[j].Rows) + len(ch.Columns[j].Path.Siblings))
 			}
 		}
 	}

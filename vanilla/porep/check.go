@@ -9,12 +9,13 @@ import (
 
 	"cuzk/gadget/poseidon"
 	"cuzk/porep"
+	"cuzk/vanilla"
 )
 
 // Identity is whose sector a proof is of. Neither stands in a phase-1 output,
 // but both are bound by its replica id.
 type Identity struct {
-	ProverID [32]byte
+	ProverID vanilla.Domain
 	SectorID uint64
 }
 
@@ -38,14 +39,15 @@ type CheckError struct {
 }
 
 func (e *CheckError) Error() string {
-	at := "phase-1 output"
+	at := ""
 	if e.Partition >= 0 {
-		at += fmt.Sprintf(", partition %d", e.Partition)
+		at = fmt.Sprintf("partition %d", e.Partition)
+		if e.Challenge >= 0 {
+			at += fmt.Sprintf(", challenge %d (node %d)", e.Challenge, e.Node)
+		}
+		at += ": "
 	}
-	if e.Challenge >= 0 {
-		at += fmt.Sprintf(", challenge %d (node %d)", e.Challenge, e.Node)
-	}
-	return fmt.Sprintf("%s: %s: expected %s, found %s", at, e.Item, e.Expected, e.Found)
+	return fmt.Sprintf("%s%s: expected %s, found %s", at, e.Item, e.Expected, e.Found)
 }
 
 // whole is an error about the output as such.
@@ -57,22 +59,33 @@ func whole(item, expected, found string) error {
 // is proved: that it is of the sector and miner that it is sent for, and that
 // every path, column, label and encoding holds at the nodes that the seed
 // challenges. It works on as many challenges at once as there are workers (one
-// if workers is below one) and reports the first that fails as a [CheckError].
+// if workers is below one) and reports the first that fails as a
+// [vanilla.Error] with a [CheckError] in it.
 func (c *C1) Check(ctx context.Context, who Identity, workers int) error {
+	k, err := c.prepare(who)
+	if err != nil {
+		return vanilla.At(err, "phase-1 output")
+	}
+	per := c.Proof.Config().Challenges()
+	err = first(ctx, len(c.Partitions)*per, workers, func(i int) error {
+		return k.challenge(i/per, i%per)
+	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("check of the phase-1 output: %w", context.Cause(ctx))
+	}
+	return vanilla.At(err, "phase-1 output")
+}
+
+// prepare checks all but the challenges.
+func (c *C1) prepare(who Identity) (*checker, error) {
 	if err := c.checkStatement(who); err != nil {
-		return err
+		return nil, err
 	}
 	k, err := newChecker(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := k.checkPartitions(); err != nil {
-		return err
-	}
-	per := c.Proof.Config().Challenges()
-	return first(ctx, len(c.Partitions)*per, workers, func(i int) error {
-		return k.challenge(i/per, i%per)
-	})
+	return k, k.checkPartitions()
 }
 
 // checkStatement checks what stands outside the partitions.
@@ -81,13 +94,13 @@ func (c *C1) checkStatement(who Identity) error {
 		return whole("registered proof", "0 to 19", fmt.Sprint(uint64(c.Proof)))
 	}
 	if c.Proof.Feature() == porep.NonInteractive {
-		return fmt.Errorf("phase-1 output of %v: %w", c.Proof, ErrNonInteractive)
+		return fmt.Errorf("%v: %w", c.Proof, ErrNonInteractive)
 	}
 	for _, v := range []struct {
 		name  string
-		value [32]byte
+		value vanilla.Domain
 	}{{"comm_d", c.CommD}, {"comm_r", c.CommR}, {"seed", c.Seed}} {
-		if v.value == ([32]byte{}) {
+		if v.value == (vanilla.Domain{}) {
 			return whole(v.name, "a value other than zero", "32 zero bytes")
 		}
 	}
@@ -97,9 +110,9 @@ func (c *C1) checkStatement(who Identity) error {
 	if w := c.Wrapper; w != nil && w.SectorNum != who.SectorID {
 		return whole("sector number of the wrapper", fmt.Sprint(who.SectorID), fmt.Sprint(w.SectorNum))
 	}
-	id := porep.ReplicaID(who.ProverID, who.SectorID, c.Ticket, c.CommD, c.Proof.Config().PorepID)
+	id := vanilla.Domain(porep.ReplicaID(who.ProverID, who.SectorID, c.Ticket, c.CommD, c.Proof.Config().PorepID))
 	if id != c.ReplicaID {
-		return whole(fmt.Sprintf("replica id of sector %d of prover %x", who.SectorID, who.ProverID), hexBytes(id), hexBytes(c.ReplicaID))
+		return whole(fmt.Sprintf("replica id of sector %d of prover %s", who.SectorID, who.ProverID), id.String(), c.ReplicaID.String())
 	}
 	return nil
 }
@@ -129,10 +142,10 @@ func newChecker(c *C1) (*checker, error) {
 	return k, nil
 }
 
-func canonical(name string, b [32]byte) (fr.Element, error) {
-	e, err := fr.LittleEndian.Element(&b)
+func canonical(name string, b vanilla.Domain) (fr.Element, error) {
+	e, err := b.Element()
 	if err != nil {
-		return e, whole(name, "a value below the field modulus", hexBytes(b))
+		return e, whole(name, "a value below the field modulus", b.String())
 	}
 	return e, nil
 }
@@ -149,7 +162,7 @@ func (k *checker) checkPartitions() error {
 		}
 		nodes, err := k.config.Challenge(porep.Draw{ReplicaID: k.c.ReplicaID, CommR: k.c.CommR, Seed: k.c.Seed}, i)
 		if err != nil {
-			return fmt.Errorf("phase-1 output: %w", err)
+			return err
 		}
 		k.drawn = append(k.drawn, nodes)
 	}
@@ -158,10 +171,10 @@ func (k *checker) checkPartitions() error {
 		return err
 	}
 	one := &k.c.Partitions[0][0]
-	k.commC, k.commRLast = one.Columns[0].Root, one.Replica.Root
+	k.commC, k.commRLast = one.Columns[0].Path.Root, one.Replica.Root
 	got := poseidon.ForArity(2).Hash([]fr.Element{k.commC, k.commRLast})
 	if !got.Equal(&commR) {
-		return whole("comm_r against the hash of the roots of trees C and R in partition 0, challenge 0", hexBytes(k.c.CommR), hexElement(got))
+		return whole("comm_r against the hash of the roots of trees C and R in partition 0, challenge 0", k.c.CommR.String(), hexElement(&got))
 	}
 	return nil
 }
@@ -188,7 +201,7 @@ func differ(item, expected, found string) error {
 }
 
 func (k *checker) data(ch *Challenge, node uint64) error {
-	return checkPath("path in tree D", &ch.Data, node, &k.commD, k.shape.data.arities, hashData)
+	return checkPath("path in tree D", &ch.Data, node, &k.commD, k.shape.data.Tree)
 }
 
 // columns checks the columns of the node and of its parents.
@@ -221,33 +234,33 @@ func (k *checker) checkColumn(name string, c *Column, node uint64) error {
 	if uint64(c.Node) != node {
 		return differ(name+", index of the column", fmt.Sprint(node), fmt.Sprint(c.Node))
 	}
-	if h := k.column.Hash(c.Rows); !h.Equal(&c.Leaf) {
-		return differ(name+", hash of the column", hexElement(h), hexElement(c.Leaf))
+	if h := k.column.Hash(c.Rows); !h.Equal(&c.Path.Leaf) {
+		return differ(name+", hash of the column", hexElement(&h), hexElement(&c.Path.Leaf))
 	}
-	return checkPath(name+", path in tree C", &c.Path, node, &k.commC, k.shape.tree.arities, hashTree)
+	return checkPath(name+", path in tree C", &c.Path, node, &k.commC, k.shape.tree.Tree)
 }
 
 // labels recomputes the labels of the node from the columns of its parents.
 func (k *checker) labels(ch *Challenge, node uint64) error {
 	for layer := 1; layer <= len(ch.Columns[0].Rows); layer++ {
-		want := porep.Label(k.c.ReplicaID, uint32(layer), node, ch.parentLabels(layer))
-		if got := bytesOf(&ch.Columns[0].Rows[layer-1]); got != want {
-			return differ(fmt.Sprintf("label in layer %d", layer), hexBytes(want), hexBytes(got))
+		want := vanilla.Domain(porep.Label(k.c.ReplicaID, uint32(layer), node, ch.ParentLabels(layer)))
+		if got := vanilla.DomainOf(&ch.Columns[0].Rows[layer-1]); got != want {
+			return differ(fmt.Sprintf("label in layer %d", layer), want.String(), got.String())
 		}
 	}
 	return nil
 }
 
-// parentLabels are the labels that the label in a layer hashes, without
+// ParentLabels are the labels that the label in a layer (from 1) hashes, without
 // repetition: DRG parents in the same layer, expander parents in the one below.
-func (ch *Challenge) parentLabels(layer int) [][32]byte {
+func (ch *Challenge) ParentLabels(layer int) [][32]byte {
 	out := make([][32]byte, porep.LayerParents(layer))
 	for i := range out {
 		row := layer - 1
 		if i >= porep.DRGParents {
 			row--
 		}
-		out[i] = bytesOf(&ch.Columns[1+i].Rows[row])
+		out[i] = vanilla.DomainOf(&ch.Columns[1+i].Rows[row])
 	}
 	return out
 }
@@ -257,9 +270,9 @@ func (k *checker) replica(ch *Challenge, node uint64) error {
 	var sum fr.Element
 	rows := ch.Columns[0].Rows
 	if sum.Add(&rows[len(rows)-1], &ch.Data.Leaf); !sum.Equal(&ch.Replica.Leaf) {
-		return differ("replica node, label plus data", hexElement(sum), hexElement(ch.Replica.Leaf))
+		return differ("replica node, label plus data", hexElement(&sum), hexElement(&ch.Replica.Leaf))
 	}
-	return checkPath("path in tree R", &ch.Replica, node, &k.commRLast, k.shape.tree.arities, hashTree)
+	return checkPath("path in tree R", &ch.Replica, node, &k.commRLast, k.shape.tree.Tree)
 }
 
 // redundant checks what repeats other parts and does not enter the circuit: a
@@ -280,10 +293,10 @@ func checkLabeling(name string, ch *Challenge, l *Labeling, layer int, node uint
 	if l.Node != node {
 		return differ(name+", node", fmt.Sprint(node), fmt.Sprint(l.Node))
 	}
-	want := ch.parentLabels(layer)
+	want := ch.ParentLabels(layer)
 	for i, got := range l.Parents {
-		if w := want[i%len(want)]; got != w {
-			return differ(fmt.Sprintf("%s, parent %d", name, i), hexBytes(w), hexBytes(got))
+		if w := vanilla.Domain(want[i%len(want)]); got != w {
+			return differ(fmt.Sprintf("%s, parent %d", name, i), w.String(), got.String())
 		}
 	}
 	return nil

@@ -13,12 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cuzk/porep"
+	"cuzk/vanilla"
 )
 
 func readRequestFile(name string) ([]byte, error) { return os.ReadFile(filepath.Join(requests, name)) }
 
-// request is a reference request by name.
-func request(t testing.TB, name string) *Request {
+// readRequest is a reference request by name.
+func readRequest(t testing.TB, name string) *Request {
 	t.Helper()
 	data, err := readRequestFile(name + ".json")
 	if err != nil {
@@ -34,7 +35,7 @@ func request(t testing.TB, name string) *Request {
 func TestCheckAcceptsReferenceOutputs(t *testing.T) {
 	for _, name := range references {
 		for _, workers := range []int{0, 1, 3} {
-			req := request(t, name)
+			req := readRequest(t, name)
 			if err := req.C1.Check(context.Background(), req.Identity, workers); err != nil {
 				t.Errorf("%s, %d workers: %v", name, workers, err)
 			}
@@ -93,9 +94,9 @@ func TestCheckRefuses(t *testing.T) {
 		edit func(r *Request)
 		want []string
 	}{
-		{"comm_d zero", func(r *Request) { r.C1.CommD = [32]byte{} }, []string{"comm_d", "32 zero bytes"}},
-		{"comm_r zero", func(r *Request) { r.C1.CommR = [32]byte{} }, []string{"comm_r", "32 zero bytes"}},
-		{"seed zero", func(r *Request) { r.C1.Seed = [32]byte{} }, []string{"seed", "32 zero bytes"}},
+		{"comm_d zero", func(r *Request) { r.C1.CommD = vanilla.Domain{} }, []string{"comm_d", "32 zero bytes"}},
+		{"comm_r zero", func(r *Request) { r.C1.CommR = vanilla.Domain{} }, []string{"comm_r", "32 zero bytes"}},
+		{"seed zero", func(r *Request) { r.C1.Seed = vanilla.Domain{} }, []string{"seed", "32 zero bytes"}},
 		{"other miner", func(r *Request) { r.ProverID[0]++ }, []string{"replica id of sector 2126961807 of prover 9ff13d"}},
 		{"other sector", func(r *Request) { r.SectorID++ }, []string{"replica id of sector 2126961808"}},
 		{"other ticket", func(r *Request) { r.C1.Ticket[31] ^= 1 }, []string{"replica id"}},
@@ -127,10 +128,10 @@ func TestCheckRefuses(t *testing.T) {
 		{"parent's index", func(r *Request) { ch(r).Columns[3].Node++ }, []string{second, "DRG parent 2 (node", "index of the column"}},
 		{"own label", func(r *Request) { bump(&ch(r).Columns[0].Rows[1]) }, []string{second, "challenged node, hash of the column"}},
 		{"parent's label", func(r *Request) { bump(&ch(r).Columns[14].Rows[0]) }, []string{second, "expander parent 7 (node", "hash of the column"}},
-		{"C leaf", func(r *Request) { bump(&ch(r).Columns[7].Leaf) }, []string{second, "expander parent 0 (node", "hash of the column"}},
-		{"C sibling", func(r *Request) { bump(&ch(r).Columns[1].Siblings[6]) }, []string{second, "DRG parent 0 (node", "path in tree C, what the siblings hash to"}},
-		{"C root", func(r *Request) { bump(&ch(r).Columns[0].Root) }, []string{second, "challenged node, path in tree C, root"}},
-		{"C position", func(r *Request) { ch(r).Columns[2].Index ^= 8 }, []string{second, "DRG parent 1 (node", "path in tree C, position"}},
+		{"C leaf", func(r *Request) { bump(&ch(r).Columns[7].Path.Leaf) }, []string{second, "expander parent 0 (node", "hash of the column"}},
+		{"C sibling", func(r *Request) { bump(&ch(r).Columns[1].Path.Siblings[6]) }, []string{second, "DRG parent 0 (node", "path in tree C, what the siblings hash to"}},
+		{"C root", func(r *Request) { bump(&ch(r).Columns[0].Path.Root) }, []string{second, "challenged node, path in tree C, root"}},
+		{"C position", func(r *Request) { ch(r).Columns[2].Path.Index ^= 8 }, []string{second, "DRG parent 1 (node", "path in tree C, position"}},
 		{"parents in another order", func(r *Request) {
 			cs := &ch(r).Columns
 			cs[7], cs[8] = cs[8], cs[7]
@@ -143,7 +144,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"encoding parent", func(r *Request) { ch(r).Encoding.Parents[0][31] ^= 1 }, []string{second, "encoding proof, parent 0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := request(t, "porep-2KiB-V1")
+			r := readRequest(t, "porep-2KiB-V1")
 			c.edit(r)
 			err := r.C1.Check(context.Background(), r.Identity, 2)
 			expectError(t, err, c.want...)
@@ -152,7 +153,7 @@ func TestCheckRefuses(t *testing.T) {
 }
 
 func TestCheckRefusesChallengesInAnotherOrder(t *testing.T) {
-	r := request(t, "porep-8MiB-V1")
+	r := readRequest(t, "porep-8MiB-V1")
 	p := r.C1.Partitions[0]
 	p[0], p[1] = p[1], p[0]
 	expectError(t, r.C1.Check(context.Background(), r.Identity, 2), "partition 0, challenge 0 (node ", "path in tree D, position")
@@ -161,7 +162,7 @@ func TestCheckRefusesChallengesInAnotherOrder(t *testing.T) {
 // TestCheckRefusesWrongLabel changes a label and everything that depends on it
 // but for the label's own hash, so that only recomputing the label can tell.
 func TestCheckRefusesWrongLabel(t *testing.T) {
-	r := request(t, "porep-2KiB-V1")
+	r := readRequest(t, "porep-2KiB-V1")
 	k, err := newChecker(r.C1)
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +181,7 @@ func TestCheckRefusesWrongLabel(t *testing.T) {
 }
 
 func TestStripDropsWhatProvingDoesNotNeed(t *testing.T) {
-	r := request(t, "porep-2KiB-V1")
+	r := readRequest(t, "porep-2KiB-V1")
 	before := r.C1.Bytes()
 	r.C1.Strip()
 	if after := r.C1.Bytes(); after >= before || r.C1.Partitions[0][0].Labeling != nil {
@@ -189,7 +190,7 @@ func TestStripDropsWhatProvingDoesNotNeed(t *testing.T) {
 }
 
 func TestCheckStopsWhenCancelled(t *testing.T) {
-	r := request(t, "porep-2KiB-V1")
+	r := readRequest(t, "porep-2KiB-V1")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := r.C1.Check(ctx, r.Identity, 2); !errors.Is(err, context.Canceled) {
@@ -220,13 +221,14 @@ func TestParseRequestRefuses(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{`{"kind":"window","c1":"x","prover_id":"` + prover + `","sector_id":1}`, `kind is "window"`},
-		{`{"kind":"porep","c1":"x","prover_id":"` + prover + `","sector_id":1}`, "read c1"},
+		{`{"kind":"porep","c1":"x","prover_id":"` + prover + `","sector_id":1}`, `read "x"`},
+		{`{"kind":"porep","c1":"../x","prover_id":"` + prover + `","sector_id":1}`, "not a plain relative path"},
 		{`{"kind":"porep","c1":"prover.json","prover_id":"` + prover + `","sector_id":1}`, "prover.json: phase-1 output"},
-		{`{"kind":"porep","c1":"x","prover_id":"` + prover + `0","sector_id":1}`, "32 bytes of hex"},
-		{`{"kind":"porep","c1":"x","prover_id":"00","sector_id":1}`, "32 bytes of hex"},
+		{`{"kind":"porep","c1":"x","prover_id":"` + prover + `0","sector_id":1}`, "want 64 hex digits"},
+		{`{"kind":"porep","c1":"x","prover_id":"00","sector_id":1}`, "want 64 hex digits"},
 		{`{"kind":"porep","c1":"x","prover_id":"` + prover + `","sector_id":-1}`, "sector_id"},
 		{`{"kind":"porep","c1":"x","prover_id":"` + prover + `"}`, "sector_id is missing"},
-		{good + "1", "something follows"},
+		{good + "1", "request"},
 	} {
 		_, err := ParseRequest([]byte(c.text), readRequestFile)
 		expectError(t, err, c.want)
@@ -242,8 +244,8 @@ func TestEveryRegisteredShapeFits(t *testing.T) {
 		for _, pt := range s.tree.parts {
 			n += pt.levels
 		}
-		if n != len(s.tree.arities) {
-			t.Errorf("%v: parts have %d levels, tree has %d", p, n, len(s.tree.arities))
+		if n != len(s.tree.Arities) {
+			t.Errorf("%v: parts have %d levels, tree has %d", p, n, len(s.tree.Arities))
 		}
 	}
 }
@@ -256,7 +258,7 @@ func FuzzParseRequest(f *testing.F) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	r := request(b, "porep-8MiB-V1")
+	r := readRequest(b, "porep-8MiB-V1")
 	for b.Loop() {
 		if err := r.C1.Check(context.Background(), r.Identity, 1); err != nil {
 			b.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cuzk/porep"
+	"cuzk/vanilla"
 )
 
 // ErrNonInteractive is the reason for which non-interactive proofs are refused.
@@ -35,22 +36,19 @@ const (
 
 // Decode reads a phase-1 output, bare or wrapped. The result has the shape that
 // its registered proof demands; [C1.Check] tells whether it is true. Errors are
-// a [FormatError] or wrap [ErrNonInteractive].
+// a [vanilla.Error] with a [FormatError] or [ErrNonInteractive] in it.
 func Decode(data []byte) (*C1, error) {
 	if !wrapped(data) {
 		c, err := decode(bytes.NewBuffer(data))
-		if err != nil {
-			return nil, fmt.Errorf("phase-1 output, %w", err)
-		}
-		return c, nil
+		return c, vanilla.At(err, "phase-1 output")
 	}
 	w, phase1, err := readWrapper(data)
 	if err != nil {
-		return nil, fmt.Errorf("phase-1 output, wrapper, %w", err)
+		return nil, vanilla.At(err, "wrapper of the phase-1 output")
 	}
 	c, err := decode(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(phase1)))
 	if err != nil {
-		return nil, fmt.Errorf("phase-1 output, %s, %w", namePhase1Out, err)
+		return nil, vanilla.At(err, "phase-1 output in %s", namePhase1Out)
 	}
 	c.Wrapper = w
 	return c, nil
@@ -127,7 +125,7 @@ func decode(from io.Reader) (*C1, error) {
 }
 
 func (d *decoder) output() error {
-	commitment := func(name string, to *[32]byte) field {
+	commitment := func(name string, to *vanilla.Domain) field {
 		return field{name: name, read: func() error { return d.digest(to) }}
 	}
 	err := d.object(
@@ -265,28 +263,28 @@ func (d *decoder) rows(c *Column, mem *slab) error {
 }
 
 // path reads a Merkle proof of the given form.
-func (d *decoder) path(p *Path, form treeShape, mem *slab) error {
-	p.Siblings = mem.take(form.siblings())
+func (d *decoder) path(p *vanilla.Path, form form, mem *slab) error {
+	p.Siblings = mem.take(form.Siblings())
 	fields := []field{
 		{name: "root", read: func() error { return d.element(&p.Root) }},
 		{name: "leaf", read: func() error { return d.element(&p.Leaf) }},
 	}
-	digits := make([]uint64, len(form.arities))
+	digits := make([]uint64, len(form.Arities))
 	level, at := 0, 0
 	for _, pt := range form.parts {
 		first, from := level, at
 		fields = append(fields, field{name: pt.name, read: func() error {
-			return d.inclusion(p.Siblings[from:], digits[first:], form.arities[first:first+pt.levels])
+			return d.inclusion(p.Siblings[from:], digits[first:], form.Arities[first:first+pt.levels])
 		}})
 		for range pt.levels {
-			at += form.arities[level] - 1
+			at += form.Arities[level] - 1
 			level++
 		}
 	}
 	err := d.object(field{name: "data", read: func() error {
 		return d.object(field{name: form.variant, read: func() error { return d.object(fields...) }})
 	}})
-	p.Index = leafIndex(digits, form.arities)
+	p.Index = leafIndex(digits, form.Arities)
 	return err
 }
 

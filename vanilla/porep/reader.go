@@ -9,6 +9,8 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"cuzk/vanilla"
 )
 
 // reader reads JSON of a known form. Its methods read one value each, or fail
@@ -149,7 +151,7 @@ func (r *reader) null() error {
 }
 
 // digest reads an array of 32 numbers from 0 to 255.
-func (r *reader) digest(to *[32]byte) error {
+func (r *reader) digest(to *vanilla.Domain) error {
 	if k := r.PeekKind(); k != '[' {
 		_, err := r.token("32 bytes")
 		if err == nil {
@@ -169,13 +171,13 @@ func (r *reader) digest(to *[32]byte) error {
 
 // element reads a digest that is a field element.
 func (r *reader) element(to *fr.Element) error {
-	var b [32]byte
+	var b vanilla.Domain
 	if err := r.digest(&b); err != nil {
 		return err
 	}
-	e, err := fr.LittleEndian.Element(&b)
+	e, err := b.Element()
 	if err != nil {
-		return r.fail("%x is not below the field modulus", b)
+		return r.fail("%s is %v", b, err)
 	}
 	*to = e
 	return nil
@@ -183,7 +185,7 @@ func (r *reader) element(to *fr.Element) error {
 
 // parseDigest reads the text of a well-formed JSON array. It returns what is
 // wrong with it.
-func parseDigest(v []byte, to *[32]byte) string {
+func parseDigest(v []byte, to *vanilla.Domain) string {
 	n, x, digits := 0, 0, 0
 	for _, c := range v[1:] {
 		switch {

@@ -1,11 +1,6 @@
 package porep
 
-import (
-	"bytes"
-	"encoding/hex"
-	"fmt"
-	"math"
-)
+import "cuzk/vanilla"
 
 // Request asks for the proof of one replica.
 type Request struct {
@@ -13,41 +8,37 @@ type Request struct {
 	Identity
 }
 
-// ParseRequest reads a request of kind porep: JSON with the names of files that
-// readFile reads, relative to the request.
-//
-//	{"kind": "porep", "c1": FILE, "prover_id": 32 bytes of hex, "sector_id": integer}
-func ParseRequest(data []byte, readFile func(name string) ([]byte, error)) (*Request, error) {
-	var kind, name, prover string
-	req := &Request{}
-	r := newReader(bytes.NewBuffer(data))
-	read := func(to *string) func() error {
-		return func() (err error) { *to, err = r.text(); return err }
+// request is the JSON form of a request.
+type request struct {
+	Kind     string          `json:"kind"`
+	C1       string          `json:"c1"`
+	ProverID *vanilla.Domain `json:"prover_id"`
+	SectorID *uint64         `json:"sector_id"`
+}
+
+// ParseRequest reads a request in JSON: kind (porep), c1, the name of a file
+// with the phase-1 output relative to the request, which read reads, prover_id
+// in hex and sector_id.
+func ParseRequest(data []byte, read vanilla.ReadFile) (*Request, error) {
+	var q request
+	if err := vanilla.ParseRequest(data, &q); err != nil {
+		return nil, err
 	}
-	err := r.object(
-		field{name: "kind", read: read(&kind)},
-		field{name: "c1", read: read(&name)},
-		field{name: "prover_id", read: read(&prover)},
-		field{name: "sector_id", read: func() (err error) { req.SectorID, err = r.uint(math.MaxUint64); return }},
-	)
-	if err == nil {
-		err = r.end()
+	switch {
+	case q.Kind != "porep":
+		return nil, vanilla.Errorf("request: kind is %q, want porep", short(q.Kind))
+	case q.ProverID == nil:
+		return nil, vanilla.Errorf("request: prover_id is missing")
+	case q.SectorID == nil:
+		return nil, vanilla.Errorf("request: sector_id is missing")
 	}
+	files, err := vanilla.ReadFiles(read, []string{q.C1})
 	if err != nil {
-		return nil, fmt.Errorf("request: %w", err)
+		return nil, err
 	}
-	if kind != "porep" {
-		return nil, fmt.Errorf("request: kind is %q, want porep", short(kind))
-	}
-	if n, err := hex.Decode(req.ProverID[:], []byte(prover[:min(len(prover), 64)])); err != nil || n != 32 || len(prover) != 64 {
-		return nil, fmt.Errorf("request: prover_id is %q, want 32 bytes of hex", short(prover))
-	}
-	c1, err := readFile(name)
+	c1, err := Decode(files[0])
 	if err != nil {
-		return nil, fmt.Errorf("request: read c1: %w", err)
+		return nil, vanilla.At(err, "%s", q.C1)
 	}
-	if req.C1, err = Decode(c1); err != nil {
-		return nil, fmt.Errorf("request: %s: %w", name, err)
-	}
-	return req, nil
+	return &Request{c1, Identity{*q.ProverID, *q.SectorID}}, nil
 }
