@@ -162,11 +162,11 @@ const checkChunk = 1 << 12
 // curve: 0.2 microseconds a point in G1, twice that in G2, on one core. It finds
 // damage in keys that no published digest vouches for. progress may be nil.
 func (k *Key) CheckPoints(ctx context.Context, progress func(done, total int)) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, stop := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	total, done := k.H.N+k.L.N+k.A.N+2*k.B1.N, 0
 	for _, q := range k.queries() {
-		for from := 0; from < q.N && ctx.Err() == nil; from += checkChunk {
+		for from := 0; from < q.N && stop.Err() == nil; from += checkChunk {
 			n := min(checkChunk, q.N-from)
 			g.Go(func() error { return q.check(from, n) })
 			if done += n; progress != nil {
