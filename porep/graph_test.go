@@ -149,7 +149,7 @@ func TestLabelsAreThoseOfTheReference(t *testing.T) {
 		{sector.Size4KiB, filled(123), APIv1_1, "6d67c468cf81ab2289c1c9c72fa8777a232de4c1323dc0c6bd552ccc187c770f"},
 	} {
 		g := newGraph(t, c.size, c.id, c.api)
-		ls := NewLayers(g, filled(9), 11)
+		ls := NewLayers(g, filled(9), 11, 2)
 		if got := ls[10][g.Nodes()-1]; hex.EncodeToString(got[:]) != c.want {
 			t.Errorf("%v, api %v: last label %x, want %s", c.size, c.api, got, c.want)
 		}
