@@ -147,8 +147,9 @@ func (t *Tree) levels(r *Reader, p *Path) {
 		} else if i >= base {
 			r.Length("sub or top path", 1, 1)
 		}
+		r.EnterN("level", i)
 		digit := p.level(r, arity)
-		r.At("level %d", i)
+		r.Leave()
 		if r.Err() != nil {
 			return
 		}

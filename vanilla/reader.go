@@ -9,9 +9,16 @@ import (
 // Reader reads bincode. The first fault sticks: after it every read gives zero
 // and Err the fault, so that a decoder need not ask after each field.
 type Reader struct {
-	data []byte
-	off  int
-	err  error
+	data   []byte
+	off    int
+	err    error
+	places []place // where in the input the decoder is, outermost first
+}
+
+// place is a part of the input; n < 0 if it is no part of a sequence.
+type place struct {
+	what string
+	n    int
 }
 
 // NewReader reads from data, which is not copied.
@@ -36,18 +43,29 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// Fail records a fault found by the decoder, with its place before.
-func (r *Reader) Fail(err error) {
-	if r.err == nil {
-		r.err = err
-	}
-}
+// Enter says that what follows, up to Leave, belongs to a part of the input.
+func (r *Reader) Enter(what string) { r.places = append(r.places, place{what, -1}) }
 
-// At puts a place before a fault, if there is one.
-func (r *Reader) At(format string, args ...any) {
+// EnterN is Enter for the n-th part of a sequence.
+func (r *Reader) EnterN(what string, n int) { r.places = append(r.places, place{what, n}) }
+
+// Leave ends the part that was entered last.
+func (r *Reader) Leave() { r.places = r.places[:len(r.places)-1] }
+
+// Fail records a fault found by the decoder at the present place, unless there
+// was one before.
+func (r *Reader) Fail(err error) {
 	if r.err != nil {
-		r.err = At(r.err, format, args...)
+		return
 	}
+	for i := len(r.places) - 1; i >= 0; i-- {
+		if p := r.places[i]; p.n < 0 {
+			err = At(err, "%s", p.what)
+		} else {
+			err = At(err, "%s %d", p.what, p.n)
+		}
+	}
+	r.err = err
 }
 
 // take gives the next n bytes, nil if there are fewer.

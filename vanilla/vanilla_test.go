@@ -182,11 +182,14 @@ func TestReaderBoundsLengths(t *testing.T) {
 
 func TestReaderKeepsTheFirstFault(t *testing.T) {
 	r := NewReader([]byte{1, 2, 3})
+	r.EnterN("sector", 7)
+	r.Enter("data")
 	if r.Uint64("a") != 0 || r.Uint32("b") != 0 || r.Domain("c") != (Domain{}) {
 		t.Error("a cut off input reads as something")
 	}
-	r.At("sector %d", 7)
-	expectError(t, r.Close(), "sector 7: a: cut off at byte 0 of 3")
+	r.Leave()
+	r.Leave()
+	expectError(t, r.Close(), "sector 7: data: a: cut off at byte 0 of 3")
 	r = NewReader([]byte{1, 2, 3, 4, 5})
 	if r.Uint32("a") != 0x04030201 {
 		t.Error("u32 is not little-endian")

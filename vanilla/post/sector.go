@@ -28,8 +28,9 @@ func DecodeSector(data []byte, r Registered) (*Sector, error) {
 		s.Paths = make([]vanilla.Path, r.leaves())
 	}
 	for n := range s.Paths {
+		in.EnterN("challenge", n)
 		s.Paths[n] = tree.Path(in)
-		in.At("challenge %d", n)
+		in.Leave()
 		if in.Err() != nil {
 			break
 		}
