@@ -6,10 +6,12 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cuzk/circuit/post"
+	"cuzk/circuit/snap"
 	"cuzk/r1cs"
 	"cuzk/srs"
 	"cuzk/vanilla"
 	vpost "cuzk/vanilla/post"
+	vsnap "cuzk/vanilla/snap"
 )
 
 // Parse reads a proof request in JSON. Files that it names are read by read.
@@ -27,8 +29,14 @@ func Parse(data []byte, read vanilla.ReadFile) (*Job, error) {
 			return nil, badInput(err)
 		}
 		return Post(in)
+	case srs.Update:
+		in, err := vsnap.ParseRequest(data, read)
+		if err != nil {
+			return nil, badInput(err)
+		}
+		return Snap(in)
 	}
-	return nil, badInput(fmt.Errorf("request: unknown kind %q: known are winning and window", head.Kind))
+	return nil, badInput(fmt.Errorf("request: unknown kind %q: known are winning, window and update", head.Kind))
 }
 
 // Blank is the circuit of a name without values, for compiling.
@@ -38,6 +46,12 @@ func Blank(id srs.ID) (r1cs.Circuit, error) {
 		return post.Blank(post.Winning, id.Size), nil
 	case srs.Window:
 		return post.Blank(post.Window, id.Size), nil
+	case srs.Update:
+		rules, err := vsnap.RulesFor(id.Size)
+		if err != nil {
+			return nil, err
+		}
+		return snap.Blank(rules), nil
 	}
 	return nil, fmt.Errorf("circuit %s is not supported yet", id)
 }

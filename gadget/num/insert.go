@@ -96,3 +96,16 @@ func WriteInsert(w *r1cs.Writer, x *fr.Element, index int, others, all []fr.Elem
 	all[index] = *x
 	copy(all[index+1:], others[index:])
 }
+
+// WriteSelect writes the values of Select in order of allocation.
+func WriteSelect(w *r1cs.Writer, from []fr.Element, index int) {
+	state := append([]fr.Element{}, from...)
+	for half := len(state) / 2; half > 0; half /= 2 {
+		at := 0
+		if index&half != 0 {
+			at = half
+		}
+		copy(state[:half], state[at:at+half])
+		copy(w.Reserve(half), state[:half])
+	}
+}
