@@ -16,7 +16,7 @@ type Tree interface {
 
 // Replica is what a proof of replication opens.
 type Replica struct {
-	Proof     porep.Proof
+	Config    porep.Config
 	CommR     vanilla.Domain
 	CommD     vanilla.Domain
 	ReplicaID vanilla.Domain
@@ -25,37 +25,44 @@ type Replica struct {
 	Column    func(node uint64) []fr.Element // labels, layer 1 first
 }
 
-// Of is the replica of a sealed sector, whose configuration must be that of a
-// registered proof.
-func Of(s *porep.Sector) (*Replica, error) {
-	c := s.Config
-	p, err := porep.FindProof(c.Size, c.API, c.Feature)
-	if err != nil {
-		return nil, err
-	}
-	if p.Config() != c {
-		return nil, fmt.Errorf("porep id %x is not that of %v", c.PorepID, p)
-	}
+// Of is the replica of a sealed sector.
+func Of(s *porep.Sector) *Replica {
 	return &Replica{
-		Proof: p, CommR: vanilla.DomainOf(&s.CommR), CommD: vanilla.DomainOf(&s.CommD),
+		Config: s.Config, CommR: vanilla.DomainOf(&s.CommR), CommD: vanilla.DomainOf(&s.CommD),
 		ReplicaID: s.ReplicaID, Ticket: s.Ticket,
 		D: s.D, C: s.C, R: s.R, Column: s.Column,
-	}, nil
+	}
 }
 
-// Open makes the phase-1 output for a seed.
+// Open makes the phase-1 output for a seed. The configuration must be that of
+// a registered proof.
 func (r *Replica) Open(seed vanilla.Domain) (*C1, error) {
-	c := r.Proof.Config()
-	if c.Feature == porep.NonInteractive {
-		return nil, fmt.Errorf("open a replica of %v: %w", r.Proof, ErrNonInteractive)
-	}
-	graph, err := porep.NewGraph(c)
+	c := r.Config
+	p, err := porep.FindProof(c.Size, c.API, c.Feature)
 	if err != nil {
 		return nil, fmt.Errorf("open a replica: %w", err)
 	}
-	out := &C1{Proof: r.Proof, CommR: r.CommR, CommD: r.CommD, ReplicaID: r.ReplicaID, Seed: seed, Ticket: r.Ticket}
-	for k := range c.Partitions() {
-		nodes, err := c.Challenge(porep.Draw{ReplicaID: r.ReplicaID, CommR: r.CommR, Seed: seed}, k)
+	if p.Config() != c {
+		return nil, fmt.Errorf("open a replica: porep id %x is not that of %v", c.PorepID, p)
+	}
+	if c.Feature == porep.NonInteractive {
+		return nil, fmt.Errorf("open a replica of %v: %w", p, ErrNonInteractive)
+	}
+	out := &C1{Proof: p, CommR: r.CommR, CommD: r.CommD, ReplicaID: r.ReplicaID, Seed: seed, Ticket: r.Ticket}
+	out.Partitions, err = r.Challenges(seed)
+	return out, err
+}
+
+// Challenges are the vanilla proofs of all partitions for a seed, of any
+// configuration.
+func (r *Replica) Challenges(seed vanilla.Domain) ([][]Challenge, error) {
+	graph, err := porep.NewGraph(r.Config)
+	if err != nil {
+		return nil, fmt.Errorf("open a replica: %w", err)
+	}
+	var out [][]Challenge
+	for k := range r.Config.Partitions() {
+		nodes, err := r.Config.Challenge(porep.Draw{ReplicaID: r.ReplicaID, CommR: r.CommR, Seed: seed}, k)
 		if err != nil {
 			return nil, fmt.Errorf("open a replica: %w", err)
 		}
@@ -63,7 +70,7 @@ func (r *Replica) Open(seed vanilla.Domain) (*C1, error) {
 		for i, v := range nodes {
 			r.open(&p[i], graph, v)
 		}
-		out.Partitions = append(out.Partitions, p)
+		out = append(out, p)
 	}
 	return out, nil
 }

@@ -49,11 +49,7 @@ func resealed(t testing.TB, name string) (*porep.Sector, Identity) {
 func TestOpenMakesTheReferencesOutput(t *testing.T) {
 	for _, name := range []string{"porep-2KiB-V1", "porep-2KiB-V1_1", "porep-2KiB-synthetic"} {
 		s, _ := resealed(t, name)
-		r, err := Of(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := r.Open(decodeReference(t, name).Seed)
+		c, err := Of(s).Open(decodeReference(t, name).Seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,10 +65,7 @@ func TestOpenMakesTheReferencesOutput(t *testing.T) {
 
 func TestOpenedReplicasPassTheCheck(t *testing.T) {
 	s, who := resealed(t, "porep-2KiB-V1_1")
-	r, err := Of(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := Of(s)
 	for seed := range byte(20) {
 		c, err := r.Open(vanilla.Domain{seed + 1})
 		if err != nil {
@@ -84,16 +77,15 @@ func TestOpenedReplicasPassTheCheck(t *testing.T) {
 	}
 }
 
-func TestOfRefusesUnregisteredConfigurations(t *testing.T) {
+func TestOpenRefusesUnregisteredConfigurations(t *testing.T) {
 	for _, c := range []porep.Config{
 		{Size: sector.Size4KiB},
 		{Size: sector.Size2KiB, PorepID: [32]byte{9}},
 	} {
-		if _, err := Of(&porep.Sector{Order: porep.Order{Config: c}}); err == nil {
+		if _, err := (&Replica{Config: c}).Open(vanilla.Domain{}); err == nil {
 			t.Errorf("no error for %+v", c)
 		}
 	}
-	r := &Replica{Proof: 15}
-	_, err := r.Open(vanilla.Domain{})
+	_, err := (&Replica{Config: porep.Proof(15).Config()}).Open(vanilla.Domain{})
 	expectError(t, err, "SnarkPack")
 }
