@@ -42,6 +42,9 @@ func (r Row) Usable() bool {
 	return r.State == Verified || r.State == Unchecked || r.State == InsecureOK
 }
 
+// Insecure tells whether the file is called an insecure key.
+func (r Row) Insecure() bool { return strings.HasPrefix(r.File, "insecure-") }
+
 // List looks at a directory without reading keys: first a row for each part of
 // each published key, then one for each insecure key that is there. Digests come
 // from memory ([Options.CacheDir]).
@@ -138,7 +141,7 @@ func Check(ctx context.Context, dir string, r Row, o Options) (Row, error) {
 	if r.State == Missing || r.State == WrongSize {
 		return r, nil
 	}
-	if strings.HasPrefix(r.File, "insecure-") {
+	if r.Insecure() {
 		return checkInsecure(ctx, dir, r, o)
 	}
 	f, err := os.Open(filepath.Join(dir, r.File))
