@@ -54,42 +54,42 @@ func filter(x []fr.Element, set r1cs.Bitset) (out []fr.Element) {
 	return out
 }
 
+// sumG1 is Σ scalars[i]·point i: for each bit from the top, double what is
+// there and add the points whose scalar has it.
 func sumG1(q srs.Query, scalars []fr.Element) (bls12381.G1Affine, error) {
 	points := make([]bls12381.G1Affine, len(scalars))
 	if err := q.DecodeG1(points, 0); err != nil {
 		return bls12381.G1Affine{}, err
 	}
 	var sum bls12381.G1Jac
-	for i := range points {
-		var p bls12381.G1Jac
-		for x, bit := scalars[i].BigInt(new(big.Int)), fr.Bits-1; bit >= 0; bit-- {
-			p.DoubleAssign()
-			if x.Bit(bit) == 1 {
-				p.AddMixed(&points[i])
-			}
-		}
-		sum.AddAssign(&p)
-	}
+	eachBit(scalars, func() { sum.DoubleAssign() }, func(i int) { sum.AddMixed(&points[i]) })
 	return *new(bls12381.G1Affine).FromJacobian(&sum), nil
 }
 
+// sumG2 is sumG1 in the other group.
 func sumG2(q srs.Query, scalars []fr.Element) (bls12381.G2Affine, error) {
 	points := make([]bls12381.G2Affine, len(scalars))
 	if err := q.DecodeG2(points, 0); err != nil {
 		return bls12381.G2Affine{}, err
 	}
 	var sum bls12381.G2Jac
-	for i := range points {
-		var p bls12381.G2Jac
-		for x, bit := scalars[i].BigInt(new(big.Int)), fr.Bits-1; bit >= 0; bit-- {
-			p.DoubleAssign()
+	eachBit(scalars, func() { sum.DoubleAssign() }, func(i int) { sum.AddMixed(&points[i]) })
+	return *new(bls12381.G2Affine).FromJacobian(&sum), nil
+}
+
+func eachBit(scalars []fr.Element, double func(), add func(i int)) {
+	xs := make([]*big.Int, len(scalars))
+	for i := range scalars {
+		xs[i] = scalars[i].BigInt(new(big.Int))
+	}
+	for bit := fr.Bits - 1; bit >= 0; bit-- {
+		double()
+		for i, x := range xs {
 			if x.Bit(bit) == 1 {
-				p.AddMixed(&points[i])
+				add(i)
 			}
 		}
-		sum.AddAssign(&p)
 	}
-	return *new(bls12381.G2Affine).FromJacobian(&sum), nil
 }
 
 // referenceH is the quotient's coefficients.

@@ -43,8 +43,8 @@ const Name = "cpu"
 type Options struct {
 	// Resident is the size in bytes up to which all points of a key are
 	// decoded when it is loaded and kept. Larger keys are decoded while they
-	// are summed, which costs about a third of the time of adding a point.
-	// 0 is DefaultResident; negative keeps nothing.
+	// are summed (BenchmarkSumBits shows what that costs). 0 is
+	// DefaultResident; negative keeps nothing.
 	Resident int64
 	// Slice is the most points that one multi-exponentiation takes. 0 is
 	// DefaultSlice. Smaller ones are slower and end sooner when cancelled.
@@ -147,6 +147,20 @@ func msmG1(p []bls12381.G1Affine, s []fr.Element) (sum bls12381.G1Affine, err er
 func msmG2(p []bls12381.G2Affine, s []fr.Element) (sum bls12381.G2Affine, err error) {
 	_, err = sum.MultiExp(p, s, ecc.MultiExpConfig{NbTasks: cores()})
 	return sum, err
+}
+
+// WorkBytes is about what one call of Sums of a circuit's prover takes beside
+// the key: the vectors of the quotient, a slice of points of each group with
+// scalars and digits, and the assignment sorted by value.
+func (b *Backend) WorkBytes(circuit *r1cs.Compiled) (int64, error) {
+	layout, err := backend.LayoutOf(circuit)
+	if err != nil {
+		return 0, err
+	}
+	n := layout.Counts
+	slice := int64(min(b.opt.Slice, layout.M()))
+	elements := int64(n.Aux-n.Bits) * (2*fr.Bytes + 8)
+	return 3*fr.Bytes*int64(layout.M()) + slice*(6*fp.Bytes+2*(fr.Bytes+32)) + elements + int64(n.Aux/8), nil
 }
 
 // Bytes implements [backend.Prover]: decoded points and the sets that say which

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,14 +31,21 @@ const (
 // Sums implements [backend.Prover]. Assignments are worked on one after
 // another, each on all cores.
 func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(string, float64)) ([]backend.Sums, error) {
+	if p.layout == nil {
+		return nil, errClosed
+	}
 	for i, w := range ws {
 		if err := p.circuit.Fits(w); err != nil {
 			return nil, fmt.Errorf("assignment %d of %d: %w", i, len(ws), err)
 		}
 	}
 	out := make([]backend.Sums, len(ws))
+	if len(ws) == 0 {
+		return out, nil
+	}
+	v := newVectors(p.layout.M())
 	for i, w := range ws {
-		r := &run{prover: p, progress: progress, done: i, total: len(ws), sums: &out[i]}
+		r := &run{prover: p, vectors: v, progress: progress, done: i, total: len(ws), sums: &out[i]}
 		if err := r.all(ctx, w); err != nil {
 			return nil, fmt.Errorf("circuit %s, assignment %d of %d: %w", p.circuit.Name(), i, len(ws), err)
 		}
@@ -45,9 +53,20 @@ func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(
 	return out, nil
 }
 
+var errClosed = errors.New("prover is closed")
+
+// vectors are the three vectors of the domain's size, used by one assignment
+// after another.
+type vectors struct{ a, b, c fr.Vector }
+
+func newVectors(m int) *vectors {
+	return &vectors{make(fr.Vector, m), make(fr.Vector, m), make(fr.Vector, m)}
+}
+
 // run is the work for one assignment.
 type run struct {
 	*prover
+	vectors     *vectors
 	progress    func(string, float64)
 	done, total int // assignments
 
@@ -109,17 +128,17 @@ func runQuery[P affine.Point[F], F any, PF affine.Field[F]](ctx context.Context,
 
 // sumH evaluates the rows, divides, and sums query h.
 func (r *run) sumH(ctx context.Context, w *r1cs.Assignment) error {
-	m := r.layout.M()
-	a, b, c := make(fr.Vector, m), make(fr.Vector, m), make(fr.Vector, m)
+	v := r.vectors
 	return inOrder(
-		func() error { return r.stage(StageEvaluate, func(func(float64)) error { return r.rows(ctx, w, a, b) }) },
 		func() error {
-			return r.stage(StageQuotient, func(report func(float64)) error { return quotient(ctx, a, b, c, report) })
+			return r.stage(StageEvaluate, func(func(float64)) error { return r.rows(ctx, w, v.a, v.b) })
 		},
 		func() error {
-			a, b = nil, nil
+			return r.stage(StageQuotient, func(report func(float64)) error { return quotient(ctx, v.a, v.b, v.c, report) })
+		},
+		func() error {
 			return r.stage(StageH, func(report func(float64)) (err error) {
-				r.sums.H, err = r.queryH(ctx, c[:m-1], report)
+				r.sums.H, err = r.queryH(ctx, v.c[:len(v.c)-1], report)
 				return err
 			})
 		},
@@ -132,7 +151,10 @@ func (p *prover) rows(ctx context.Context, w *r1cs.Assignment, a, b fr.Vector) e
 	if err := p.circuit.Evaluate(ctx, w, a, b, nil); err != nil {
 		return err
 	}
-	copy(a[p.layout.Counts.Rows:], w.Inputs)
+	n := p.layout.Counts.Rows
+	clear(a[n:])
+	clear(b[n:])
+	copy(a[n:], w.Inputs)
 	return nil
 }
 
