@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,15 +56,16 @@ func Open(ctx context.Context, dir, circuit string, o Options) (*Key, error) {
 	return k, nil
 }
 
-// OpenFile opens a proving key by path. Without Insecure its digest must be that
-// of a published proving key, whatever the file is called.
+// OpenFile opens a proving key by path. Without Insecure, or where the file has
+// the name of a published one, its digest must be that of a published proving
+// key.
 func OpenFile(ctx context.Context, path string, o Options) (*Key, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("load key: %w", missing(err))
 	}
 	found := Found{Path: path, Part: Params}
-	if !o.Insecure {
+	if !o.Insecure || strings.HasPrefix(filepath.Base(path), Version+"-") {
 		if found.ID, err = o.identify(ctx, f); err != nil {
 			f.Close()
 			return nil, fmt.Errorf("load key %s: %w", path, err)

@@ -114,6 +114,9 @@ func TestOfficialKeyLifecycle(t *testing.T) {
 	if _, err := Open(t.Context(), dir, "window-2KiB", insecure); !errors.Is(err, ErrNotOfficial) {
 		t.Errorf("the same, insecure keys permitted: %v", err)
 	}
+	if _, err := OpenFile(t.Context(), filepath.Join(dir, id.FileName(Params)), insecure); !errors.Is(err, ErrNotOfficial) {
+		t.Errorf("the same by path: %v", err)
+	}
 	if r := row(t, dir, id.FileName(Params), o); r.State != Mismatch {
 		t.Errorf("after its digest is known: %+v", r)
 	}
