@@ -22,9 +22,14 @@
 //     partial rounds every S-box input is one inner product of the 2t values
 //     before it, with the same 2t coefficients in every round.
 //
+// One permutation runs on ordinary words; [Params.WitnessMany] and
+// [Params.HashMany] run eight side by side, one in each lane of an AVX-512
+// register (lanes_amd64.go), where the processor has IFMA and the arity is at
+// most 11. Portable Go stands behind both (build tag purego).
+//
 // Invariants:
 //
 //  1. All forms give the same S-box inputs, hence the same digest and witness.
 //  2. Params are built once an arity, are read only, and may be shared.
-//  3. Hash and Witness do not allocate.
+//  3. Hash, Witness and their Many forms do not allocate.
 package poseidon

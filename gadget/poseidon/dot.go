@@ -15,13 +15,14 @@ const (
 	rInv = 0xfffffffeffffffff
 )
 
-// maxDot is the longest inner product that dot takes. Its sum of n products
-// reduces to less than (0.46·n + 1)·r < 2^262 (see multiples).
-const maxDot = 2 * maxWidth
+// maxDot is the longest inner product that dot takes, that of the last of the
+// first t partial rounds. Its sum of n products reduces to less than
+// (0.46·n + 1)·r < 2^261 (see multiples).
+const maxDot = 3 * maxWidth
 
 // multiples[i] is the greatest multiple of r that is at most i·2^254, modulo
-// 2^256. A value v < 64·2^254 less multiples[v>>254] is below 2^254 + r < 2r.
-var multiples = func() (table [64][4]uint64) {
+// 2^256. A value v < 128·2^254 less multiples[v>>254] is below 2^254 + r < 2r.
+var multiples = func() (table [128][4]uint64) {
 	// Walk i·2^254 and keep it reduced; what was taken off is the multiple.
 	var rest, off [4]uint64
 	for i := range table {

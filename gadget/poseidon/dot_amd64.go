@@ -20,4 +20,4 @@ func dot(z *fr.Element, x, y []fr.Element) {
 // dotADX is dotGeneric with two carry chains (MULX, ADCX, ADOX); n > 0.
 //
 //go:noescape
-func dotADX(z, x, y *fr.Element, n int, multiples *[64][4]uint64)
+func dotADX(z, x, y *fr.Element, n int, multiples *[128][4]uint64)

@@ -48,7 +48,7 @@ loop:                     \
 	JNZ  loop         \
 	REDUCE(a0, a1, a2, a3, a4, a5)
 
-// func dotADX(z, x, y *fr.Element, n int, multiples *[64][4]uint64)
+// func dotADX(z, x, y *fr.Element, n int, multiples *[128][4]uint64)
 TEXT ·dotADX(SB), NOSPLIT, $0-40
 	XORQ R8, R8
 	XORQ R9, R9

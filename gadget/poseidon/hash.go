@@ -1,10 +1,6 @@
 package poseidon
 
-import (
-	"fmt"
-
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-)
+import "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
 // WitnessLen is the number of variables that the circuit of one permutation
 // allocates, and of its rows: 4·(8t + RP) − arity − 3.
@@ -23,9 +19,7 @@ func (p *Params) Hash(in []fr.Element) fr.Element {
 // place; the S-boxes of the first round have no variable for l, and element 0
 // of the first round, a constant, has none at all.
 func (p *Params) Witness(dst []fr.Element, in []fr.Element) fr.Element {
-	if len(dst) != p.WitnessLen() {
-		panic(fmt.Sprintf("poseidon: the witness of arity %d has %d elements, not %d", p.Arity, p.WitnessLen(), len(dst)))
-	}
+	p.mustHold(dst)
 	return p.permute(&tape{dst: dst, keep: true}, in)
 }
 
@@ -49,9 +43,7 @@ func (t *tape) next() *[4]fr.Element {
 
 // permute runs the permutation in the recurrence form.
 func (p *Params) permute(out *tape, in []fr.Element) fr.Element {
-	if len(in) != p.Arity {
-		panic(fmt.Sprintf("poseidon: %d inputs for arity %d", len(in), p.Arity))
-	}
+	p.mustFit(in)
 	var z, s [maxWidth]fr.Element // the state after S-boxes and keys, and before
 	p.firstRound(&z, out, in)
 	for r := 1; r < half; r++ {
@@ -121,25 +113,23 @@ const maxPartial = 60
 // the linear layer behind it and all partial rounds to the state s before the
 // S-boxes of the next full round (see recurrence).
 func (p *Params) partialRounds(s, z *[maxWidth]fr.Element, out *tape) {
-	var history [2 * maxPartial]fr.Element // x_0, y_0, x_1, y_1, …
-	var early [2 * maxWidth]fr.Element     // z, then d_0, d_1, …
-	copy(early[:], z[:p.T])
+	// z, then x_0, y_0, x_1, y_1, …
+	var history [maxWidth + 2*maxPartial]fr.Element
+	t := copy(history[:], z[:p.T])
 	keys := p.partialKeys()
 	for q := range p.RP {
-		v := out.next()
-		if q < p.T {
-			dot(&v[0], early[:p.T+q], p.rec.first[q])
+		v, n := out.next(), t+2*q
+		if q < t {
+			dot(&v[0], history[:n], p.rec.first[q])
 		} else {
-			dot(&v[0], history[2*(q-p.T):2*q], p.rec.step)
+			dot(&v[0], history[n-2*t:n], p.rec.step)
 		}
 		sbox(v, &keys[q])
-		history[2*q], history[2*q+1] = v[0], v[3]
-		if q < p.T {
-			early[p.T+q].Sub(&v[3], &v[0])
-		}
+		history[n], history[n+1] = v[0], v[3]
 	}
-	for j := range p.T {
-		dot(&s[j], history[2*(p.RP-p.T):2*p.RP], p.rec.last[j])
+	end := t + 2*p.RP
+	for j := range t {
+		dot(&s[j], history[end-2*t:end], p.rec.last[j])
 	}
 }
 

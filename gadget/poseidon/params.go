@@ -43,6 +43,7 @@ type Params struct {
 
 	first0 fr.Element // element 0 after the first S-box, a constant
 	rec    recurrence
+	lanes  *laneParams // nil where eight at once are not to be had
 }
 
 // instance builds the parameters of an arity at first use.
@@ -113,6 +114,7 @@ func (p *Params) tagged(tag uint64) *Params {
 	v[0].Add(&out.Tag, &p.Keys[0])
 	sbox(&v, &p.Keys[p.T])
 	out.first0 = v[3]
+	out.lanes = newLaneParams(&out)
 	return &out
 }
 

@@ -18,7 +18,8 @@ import "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 // sparse form takes one of length t and t−1 single products. The state after the
 // last partial round follows from the last t pairs (x, y).
 type recurrence struct {
-	// first[p], p < t: coefficients of z_0…z_{t−1}, d_0…d_{p−1} for x_p.
+	// first[p], p < t: coefficients of z_0…z_{t−1}, x_0, y_0, …, x_{p−1}, y_{p−1}
+	// for x_p.
 	first [][]fr.Element
 	// step: coefficients of x_{p−t}, y_{p−t}, …, x_{p−1}, y_{p−1} for x_p.
 	step []fr.Element
@@ -62,8 +63,10 @@ func firstRounds(pow []matrix, g []fr.Element) [][]fr.Element {
 	out := make([][]fr.Element, t)
 	for p := range out {
 		out[p] = column0(pow[p+1])
+		var minus fr.Element
 		for q := range p {
-			out[p] = append(out[p], g[p-q])
+			minus.Neg(&g[p-q])
+			out[p] = append(out[p], minus, g[p-q])
 		}
 	}
 	return out
