@@ -39,5 +39,16 @@ __device__ __forceinline__ uint32_t lane_id() { return __nvvm_read_ptx_sreg_lane
 __device__ __forceinline__ uint64_t global_id() { return (uint64_t)ctaid_x() * ntid_x() + tid_x(); }
 __device__ __forceinline__ uint64_t global_size() { return (uint64_t)nctaid_x() * ntid_x(); }
 
+typedef uint32_t uint4_v __attribute__((ext_vector_type(4)));
+
+// A 16-byte load of memory that no thread writes during the kernel.
+__device__ __forceinline__ u128_t load_const(const u128_t* p) {
+    uint4_v t = __nvvm_ldg_ui4((const uint4_v*)p);
+    return u128_t{t.x, t.y, t.z, t.w};
+}
+
+// Barrier over the warp, with its memory.
+__device__ __forceinline__ void warp_barrier() { __nvvm_bar_warp_sync(0xffffffffu); }
+
 // Barrier over the block.
 __device__ __forceinline__ void block_sync() { __syncthreads(); }

@@ -213,6 +213,25 @@ func TestShoupMatchesIntegers(t *testing.T) {
 	}
 }
 
+func TestLazySumsMatchIntegers(t *testing.T) {
+	out, a, b := numbered(0, 8), numbered(8, 8), numbered(16, 8)
+	add, sub := &block{}, &block{}
+	emitAddLazy(fr, add, out, a, b)
+	emitSubLazy(fr, sub, out, a, b)
+	values := operandsOf(fr, new(big.Int).Lsh(fr.value, 1), 30)
+	for _, x := range values {
+		for _, y := range values {
+			for blk, want := range map[*block]*big.Int{add: new(big.Int).Add(x, y), sub: new(big.Int).Sub(x, y)} {
+				m := &machine{reg: map[string]uint32{}}
+				m.set(a, x)
+				m.set(b, y)
+				m.run(t, blk)
+				checkResidue(t, fr, m.get(out), want.Mod(want, fr.value), false)
+			}
+		}
+	}
+}
+
 func TestLinearMatchesIntegers(t *testing.T) {
 	for _, p := range []prime{fp, fr} {
 		out, a, b := numbered(0, p.n), numbered(p.n, p.n), numbered(2*p.n, p.n)

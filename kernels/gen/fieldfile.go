@@ -22,7 +22,10 @@ func fieldHeader(p prime) string {
 		s.WriteString(p.square())
 	}
 	if p.name == "fr" {
+		s.WriteString(p.linear("add_lazy", emitAddLazy))
+		s.WriteString(p.linear("sub_lazy", emitSubLazy))
 		s.WriteString(shoup())
+		s.WriteString(rootConstants())
 	}
 	return s.String()
 }

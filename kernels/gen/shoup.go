@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 )
 
 // shoup is the product of any 256-bit x and a constant w < r with its
@@ -132,10 +134,31 @@ func (b *block) lowRow(acc []string, set []bool, a []string, y string, j, par in
 	}
 }
 
-// shoupConstant is fr_mul_NAME with w as immediates.
+// rootConstants are the products by the constants of an 8-point transform over
+// the root z = RootOfUnity^(2^29) of order 8: i = z^2, c = (z - z^3)/2 and c i,
+// so that z = c + c i and z^3 = -c + c i.
+func rootConstants() string {
+	z := rootOfUnity(8)
+	mul := func(x, y *big.Int) *big.Int { return new(big.Int).Mod(new(big.Int).Mul(x, y), fr.value) }
+	i := mul(z, z)
+	half := new(big.Int).ModInverse(big.NewInt(2), fr.value)
+	c := mul(new(big.Int).Sub(new(big.Int).Add(z, fr.value), mul(z, i)), half)
+	return shoupConstant("i", i) + shoupConstant("c", c) + shoupConstant("ci", mul(c, i))
+}
+
+// rootOfUnity is gnark-crypto's generator of the subgroup of order n.
+func rootOfUnity(n uint64) *big.Int {
+	g, err := fft.Generator(n)
+	if err != nil {
+		panic(err)
+	}
+	return g.BigInt(new(big.Int))
+}
+
+// shoupConstant is fr_mul_NAME: the lazy product by w, given as immediates.
 func shoupConstant(name string, w *big.Int) string {
 	v := new(big.Int).Div(new(big.Int).Lsh(w, 256), fr.value)
 	blk := &block{}
 	shoupBody(blk, numbered(0, 8), numbered(8, 8), imms(limbs(w, 8)), imms(limbs(v, 8)))
-	return fmt.Sprintf("// x times %#x.\n", w) + fr.function("mul_"+name, blk, []string{"x"}, "=&r")
+	return fmt.Sprintf("// x times %#x, in [0, 2r), for any 256-bit x.\n", w) + fr.function("mul_"+name, blk, []string{"x"}, "=&r")
 }

@@ -21,11 +21,10 @@ import (
 const Compiler = "clang-19"
 
 // Flags are the compiler's, before the source. The target is the oldest card
-// served (Turing); drivers compile PTX for every later one. Loops over limbs
-// must unroll completely, or values end up in local memory.
+// served (Turing, PTX 6.3); drivers compile it for every later one.
 var Flags = []string{
 	"-x", "cuda", "--cuda-device-only", "-S", "-nocudainc", "-nocudalib",
-	"--cuda-gpu-arch=sm_75", "-O3", "-std=c++17", "-Wall", "-Wno-unknown-cuda-version",
+	"--cuda-gpu-arch=sm_75", "-Xclang", "-target-feature", "-Xclang", "+ptx63", "-O3", "-std=c++17", "-Wall", "-Wno-unknown-cuda-version",
 	"-fno-exceptions", "-fno-rtti", "-I.",
 }
 
