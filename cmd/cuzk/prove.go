@@ -1,0 +1,211 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cuzk/backend/cpu"
+	"cuzk/groth16"
+	"cuzk/kind"
+	"cuzk/proving"
+)
+
+type proveFlags struct {
+	keys           keyFlags
+	circuits       circuitFlag
+	out, format    string
+	fixedR, fixedS string
+	json           bool
+}
+
+func newProveCmd() *cobra.Command {
+	var f proveFlags
+	cmd := &cobra.Command{
+		Use:   "prove REQUEST",
+		Short: "Prove a request",
+		Long: `Prove checks the vanilla proofs of a request, makes the Groth16 proof of every
+partition, verifies each, and writes them one after the other, 192 bytes each, as
+Lotus and Curio expect them.
+
+The key comes from --params-dir: the published one, or, with --insecure, one that
+"cuzk params setup" made.
+
+--fixed-r and --fixed-s replace the random numbers that hide the witness, so that
+proofs can be compared byte for byte with another implementation's. Such a proof
+gives its witness away; they are for tests, together with --insecure.`,
+		Example: `  # prove and keep the raw bytes
+  cuzk prove request.json -o proof.bin
+
+  # a test proof as hex on the terminal
+  cuzk prove request.json --insecure --params-dir ./keys --format hex`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return prove(cmd, &f, args[0]) },
+	}
+	f.keys.register(cmd)
+	f.keys.registerInsecure(cmd)
+	f.circuits.register(cmd)
+	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "`file` for the proof; - for standard output, where raw bytes become hex")
+	cmd.Flags().StringVar(&f.format, "format", "", "raw, hex or base64 (default: raw to a file, hex to standard output)")
+	cmd.Flags().StringVar(&f.fixedR, "fixed-r", "", "r in `hex`, big-endian; tests only")
+	cmd.Flags().StringVar(&f.fixedS, "fixed-s", "", "s in `hex`, big-endian; tests only")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a report in JSON; the proof must go to a file")
+	return cmd
+}
+
+// blinder is crypto/rand unless both fixed numbers are given.
+func (f *proveFlags) blinder(u *ui) (groth16.Blinder, error) {
+	switch {
+	case f.fixedR == "" && f.fixedS == "":
+		return groth16.Random{Reader: rand.Reader}, nil
+	case f.fixedR == "" || f.fixedS == "":
+		return nil, usageError("--fixed-r and --fixed-s belong together")
+	case !f.keys.insecure:
+		return nil, usageError("--fixed-r and --fixed-s are allowed only with --insecure")
+	}
+	var b groth16.Blinding
+	if err := setHex(&b.R, f.fixedR); err != nil {
+		return nil, usageError("--fixed-r: %v", err)
+	}
+	if err := setHex(&b.S, f.fixedS); err != nil {
+		return nil, usageError("--fixed-s: %v", err)
+	}
+	u.note("warning: r and s are fixed: this proof does not hide its witness")
+	return groth16.Fixed(b), nil
+}
+
+// encoded gives the proof in the form that was asked for.
+func (f *proveFlags) encoded(proof []byte) ([]byte, error) {
+	format := f.format
+	if format == "" {
+		format = "raw"
+		if f.out == "-" {
+			format = "hex"
+		}
+	}
+	switch format {
+	case "raw":
+		return proof, nil
+	case "hex":
+		return []byte(hex.EncodeToString(proof) + "\n"), nil
+	case "base64":
+		return []byte(base64.StdEncoding.EncodeToString(proof) + "\n"), nil
+	}
+	return nil, usageError("--format is raw, hex or base64, not %q", format)
+}
+
+func (f *proveFlags) check() error {
+	if f.json && f.out == "-" {
+		return usageError("--json needs the proof in a file: add -o FILE")
+	}
+	_, err := f.encoded(nil)
+	return err
+}
+
+// proofReport is the JSON form of what prove did.
+type proofReport struct {
+	Circuit    string      `json:"circuit"`
+	Partitions int         `json:"partitions"`
+	Bytes      int         `json:"bytes"`
+	Insecure   bool        `json:"insecure"`
+	Output     string      `json:"output"`
+	Stages     []stageLine `json:"stages"`
+}
+
+func prove(cmd *cobra.Command, f *proveFlags, path string) error {
+	u := newUI(cmd)
+	if err := f.check(); err != nil {
+		return err
+	}
+	rnd, err := f.blinder(u)
+	if err != nil {
+		return err
+	}
+	j, err := readRequest(path)
+	if err != nil {
+		return err
+	}
+	st := &stages{u: u}
+	proof, insecure, err := f.run(cmd, st, j, rnd)
+	u.done()
+	if err != nil {
+		return err
+	}
+	encoded, err := f.encoded(proof)
+	if err != nil {
+		return err
+	}
+	if err := writeOutput(cmd, f.out, encoded); err != nil {
+		return err
+	}
+	if insecure {
+		u.note("proved with an INSECURE key: the proof convinces nobody")
+	}
+	if f.json {
+		return u.json(proofReport{j.Circuit.String(), len(j.Partitions), len(proof), insecure, f.out, st.lines()})
+	}
+	u.note("proved %s, %s, %d bytes, verified", j.Circuit, plural(len(j.Partitions), "partition"), len(proof))
+	return nil
+}
+
+// run opens circuit and key and proves. The vanilla proof is checked first,
+// since it needs neither.
+func (f *proveFlags) run(cmd *cobra.Command, st *stages, j *kind.Job, rnd groth16.Blinder) (proof []byte, insecure bool, err error) {
+	ctx := cmd.Context()
+	if err := proving.Check(ctx, j, st.watch()); err != nil {
+		return nil, false, err
+	}
+	s, err := proving.Open(ctx, cpu.New(cpu.Options{}), provingOptions(st.u, &f.keys, &f.circuits), j.Circuit, st.watch())
+	if err != nil {
+		return nil, false, f.keys.hint(err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	proof, err = s.ProveChecked(ctx, j, rnd, st.watch())
+	return proof, !s.Key.Official, err
+}
+
+// writeOutput writes to standard output, or to a file that appears whole.
+func writeOutput(cmd *cobra.Command, path string, b []byte) error {
+	if path == "-" {
+		_, err := cmd.OutOrStdout().Write(b)
+		return err
+	}
+	if old, err := os.ReadFile(path); err == nil && slices.Equal(old, b) {
+		return nil
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.partial")
+	if err != nil {
+		return badInput(fmt.Errorf("write proof: %w", err))
+	}
+	_, err = tmp.Write(b)
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write proof: %w", errors.Join(err, os.Remove(tmp.Name())))
+	}
+	return nil
+}
+
+// stageLine is a stage in JSON.
+type stageLine struct {
+	Stage   string  `json:"stage"`
+	Seconds float64 `json:"seconds"`
+	What    string  `json:"what"`
+}
+
+func (s *stages) lines() []stageLine {
+	out := make([]stageLine, len(s.list))
+	for i, st := range s.list {
+		out[i] = stageLine{strings.TrimSpace(s.names[i]), st.Took.Seconds(), st.Detail}
+	}
+	return out
+}
