@@ -12,8 +12,12 @@ import (
 // this one.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
-		newParamsCmd(),
+		newDemoCmd(),
+		newProveCmd(),
 		newVerifyCmd(),
+		newWitnessCmd(),
+		newCircuitCmd(),
+		newParamsCmd(),
 	}
 }
 
