@@ -2,6 +2,7 @@ package vanilla
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
@@ -17,17 +18,19 @@ type Tree struct {
 	Sub     bool   // the base trees' roots are joined by a sub level
 	Top     bool   // and those by a top level; implies Sub
 	Node    func(children []fr.Element) fr.Element
+	// Nodes hashes several nodes at once, which is faster than one by one.
+	Nodes func(out []fr.Element, children [][]fr.Element)
 }
 
 // TreeR is the form of trees C and R of a sector size: Poseidon.
 func TreeR(size sector.Size) *Tree {
 	s := size.Shape()
-	return &Tree{"tree R", size.Arities(), s.Sub > 0, s.Top > 0, PoseidonNode}
+	return &Tree{"tree R", size.Arities(), s.Sub > 0, s.Top > 0, PoseidonNode, poseidonNodes}
 }
 
 // TreeD is the form of tree D, the tree of the data: binary, SHA-256.
 func TreeD(size sector.Size) *Tree {
-	t := &Tree{Name: "tree D", Node: SHANode}
+	t := &Tree{Name: "tree D", Node: SHANode, Nodes: shaNodes}
 	for range size.NodeBits() {
 		t.Arities = append(t.Arities, 2)
 	}
@@ -37,6 +40,16 @@ func TreeD(size sector.Size) *Tree {
 // PoseidonNode hashes children of arity 2, 4, 8 or 11.
 func PoseidonNode(children []fr.Element) fr.Element {
 	return poseidon.ForArity(len(children)).Hash(children)
+}
+
+func poseidonNodes(out []fr.Element, children [][]fr.Element) {
+	poseidon.ForArity(len(children[0])).HashMany(out, children)
+}
+
+func shaNodes(out []fr.Element, children [][]fr.Element) {
+	for i := range children {
+		out[i] = SHANode(children[i])
+	}
 }
 
 // SHANode is SHA-256 of the children's encodings with the two top bits of the
@@ -173,31 +186,55 @@ func (p *Path) level(r *Reader, arity int) uint64 {
 
 // ComputeRoot hashes from the leaf up.
 func (t *Tree) ComputeRoot(p *Path) fr.Element {
-	node, at, index := p.Leaf, 0, p.Index
-	var buf [maxArity]fr.Element
-	for _, a := range t.Arities {
-		digit := int(index % uint64(a))
-		index /= uint64(a)
-		siblings := p.Siblings[at : at+a-1]
-		at += a - 1
-		copy(buf[:digit], siblings)
-		buf[digit] = node
-		copy(buf[digit+1:a], siblings[digit:])
-		node = t.Node(buf[:a])
-	}
-	return node
+	return t.computeRoots([]*Path{p})[0]
 }
 
-const maxArity = 8
+// computeRoots climbs all paths together, level by level.
+func (t *Tree) computeRoots(paths []*Path) []fr.Element {
+	if len(paths) == 0 {
+		return nil
+	}
+	nodes := make([]fr.Element, len(paths))
+	for i, p := range paths {
+		nodes[i] = p.Leaf
+	}
+	buf := make([]fr.Element, len(paths)*slices.Max(t.Arities))
+	children := make([][]fr.Element, len(paths))
+	at, place := 0, uint64(1)
+	for _, a := range t.Arities {
+		for i, p := range paths {
+			c := buf[i*a : (i+1)*a]
+			digit := int(p.Index / place % uint64(a))
+			copy(c, p.Siblings[at:at+digit])
+			c[digit] = nodes[i]
+			copy(c[digit+1:], p.Siblings[at+digit:at+a-1])
+			children[i] = c
+		}
+		t.Nodes(nodes, children)
+		at += a - 1
+		place *= uint64(a)
+	}
+	return nodes
+}
 
 // Check makes sure that the path leads from the leaf to root, and that the
 // root it states is the same.
 func (t *Tree) Check(p *Path, root *fr.Element) error {
-	if p.Root != *root {
-		return Errorf("%s: states root %s, want %s", t.Name, DomainOf(&p.Root), DomainOf(root))
+	_, err := t.CheckAll([]*Path{p}, root)
+	return err
+}
+
+// CheckAll is Check for several paths to one root, faster than one by one. It
+// returns the position of the first path that fails.
+func (t *Tree) CheckAll(paths []*Path, root *fr.Element) (int, error) {
+	roots := t.computeRoots(paths)
+	for i, p := range paths {
+		if p.Root != *root {
+			return i, Errorf("%s: states root %s, want %s", t.Name, DomainOf(&p.Root), DomainOf(root))
+		}
+		if roots[i] != *root {
+			return i, Errorf("%s: leads to root %s, want %s", t.Name, DomainOf(&roots[i]), DomainOf(root))
+		}
 	}
-	if got := t.ComputeRoot(p); got != *root {
-		return Errorf("%s: leads to root %s, want %s", t.Name, DomainOf(&got), DomainOf(root))
-	}
-	return nil
+	return 0, nil
 }

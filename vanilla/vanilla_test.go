@@ -98,7 +98,7 @@ func TestPathRoundTrip(t *testing.T) {
 	}
 }
 
-// Sizes that the reference's encoding has (circuits.md F.2 of the design).
+// Sizes that the reference's encoding has.
 func TestEncodedLenMatchesReference(t *testing.T) {
 	if got := TreeR(sector.Size32GiB).EncodedLen(); got != 2484 {
 		t.Errorf("32 GiB tree R: %d bytes, want 2484", got)

@@ -63,10 +63,12 @@ func (s *Sector) Check(tree *vanilla.Tree) error {
 		return vanilla.At(vanilla.Errorf("comm_r is %s, but comm_c and comm_r_last hash to %s",
 			vanilla.DomainOf(&s.CommR), vanilla.DomainOf(&got)), "sector %d", s.ID)
 	}
-	for n := range s.Paths {
-		if err := tree.Check(&s.Paths[n], &s.CommRLast); err != nil {
-			return vanilla.At(err, "sector %d: challenge %d", s.ID, n)
-		}
+	paths := make([]*vanilla.Path, len(s.Paths))
+	for n := range paths {
+		paths[n] = &s.Paths[n]
+	}
+	if n, err := tree.CheckAll(paths, &s.CommRLast); err != nil {
+		return vanilla.At(err, "sector %d: challenge %d", s.ID, n)
 	}
 	return nil
 }

@@ -37,11 +37,11 @@ func (p *Proof) check(part *Partition) error {
 		return err
 	}
 	for i := range part.Challenges {
-		if err := p.checkChallenge(part, &part.Challenges[i]); err != nil {
+		if err := part.Challenges[i].checkLabel(); err != nil {
 			return vanilla.At(err, "challenge %d", i)
 		}
 	}
-	return nil
+	return p.checkPaths(part)
 }
 
 // checkApex hashes the apex leaves to the partition's root and on to
@@ -70,7 +70,8 @@ func (p *Proof) checkApex(part *Partition) error {
 	return nil
 }
 
-func (p *Proof) checkChallenge(part *Partition, c *Challenge) error {
+// checkLabel makes sure that the new node is the old one plus data times rho.
+func (c *Challenge) checkLabel() error {
 	var want fr.Element
 	want.Mul(&c.Data.Leaf, &c.Rho)
 	want.Add(&want, &c.Old.Leaf)
@@ -78,14 +79,22 @@ func (p *Proof) checkChallenge(part *Partition, c *Challenge) error {
 		return vanilla.Errorf("node %d of the new replica is %s, old node and data give %s",
 			c.Node, vanilla.DomainOf(&c.New.Leaf), vanilla.DomainOf(&want))
 	}
-	if err := p.TreeR.Check(&c.Old, &part.RootROld); err != nil {
-		return vanilla.At(err, "old replica")
-	}
-	if err := p.TreeR.Check(&c.New, &part.RootRNew); err != nil {
-		return vanilla.At(err, "new replica")
-	}
-	if err := p.TreeD.Check(&c.Data, &p.CommDNew); err != nil {
-		return vanilla.At(err, "data")
+	return nil
+}
+
+func (p *Proof) checkPaths(part *Partition) error {
+	trees := [3]*vanilla.Tree{p.TreeR, p.TreeD, p.TreeR}
+	roots := [3]*fr.Element{&part.RootROld, &p.CommDNew, &part.RootRNew}
+	for k, tree := range trees {
+		paths := make([]*vanilla.Path, len(part.Challenges))
+		name := ""
+		for i := range paths {
+			path := part.Challenges[i].paths()[k]
+			paths[i], name = path.Path, path.name
+		}
+		if i, err := tree.CheckAll(paths, roots[k]); err != nil {
+			return vanilla.At(err, "challenge %d: %s", i, name)
+		}
 	}
 	return nil
 }
