@@ -16,6 +16,7 @@ import (
 	"cuzk/gadget/gadgettest"
 	"cuzk/gadget/merkle"
 	"cuzk/gadget/poseidon"
+	gadgetsha "cuzk/gadget/sha256"
 	"cuzk/porep"
 	"cuzk/r1cs"
 	"cuzk/sector"
@@ -145,7 +146,11 @@ func TestWitnessAgreesWithText(t *testing.T) {
 	if r.Failed >= 0 {
 		t.Fatalf("row %d in %v does not hold", r.Failed, r.FailedIn)
 	}
-	want, got := r.Assignment(), witness(t, c)
+	sameAssignment(t, r.Assignment(), witness(t, c))
+}
+
+func sameAssignment(t *testing.T, want, got *r1cs.Assignment) {
+	t.Helper()
 	for i := range want.Inputs {
 		if got.Inputs[i] != want.Inputs[i] {
 			t.Fatalf("input %d differs", i)
@@ -160,6 +165,59 @@ func TestWitnessAgreesWithText(t *testing.T) {
 		if got.Elements[i] != want.Elements[i] {
 			t.Fatalf("element %d differs", i)
 		}
+	}
+}
+
+// TestChallengeAgreesWithText runs one challenge of the largest size on made-up
+// values, all layers and kinds of levels, both ways. Rows at the ends of paths
+// do not hold; the values are compared all the same.
+func TestChallengeAgreesWithText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: runs without -short")
+	}
+	c, err := New(sector.Size64GiB, arbitrary(sector.Size64GiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := r1cs.NewRunner()
+	ports := r.Call(gadgetsha.Decompose{}, []r1cs.Var{r.Alloc(func() fr.Element { return c.data.ReplicaID })})
+	for _, x := range []*fr.Element{&c.data.CommD, &c.data.CommC, &c.data.CommRLast} {
+		ports = append(ports, r.Alloc(func() fr.Element { return *x }))
+	}
+	r.Call(c.challenge(2), ports)
+	want := r.Assignment()
+	got := r1cs.NewAssignment(r1cs.Counts{Inputs: len(want.Inputs), Aux: want.Aux(), Bits: want.NumBits})
+	w := r1cs.NewWriter(got, r1cs.Place{Input: 1})
+	w.Element(&c.data.ReplicaID)
+	id := gadgetsha.WriteNode(w, &c.data.ReplicaID)
+	for _, x := range []*fr.Element{&c.data.CommD, &c.data.CommC, &c.data.CommRLast} {
+		w.Element(x)
+	}
+	c.challenge(2).write(w, &id)
+	w.Flush()
+	sameAssignment(t, want, got)
+}
+
+// TestFillFitsEverySize makes sure that every part ends where the compiled form
+// says, on one core and on several alike.
+func TestFillFitsEverySize(t *testing.T) {
+	for _, size := range sector.Sizes {
+		if testing.Short() && size != sector.Size32KiB {
+			continue
+		}
+		c, err := New(size, arbitrary(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cc, err := r1cs.Compile(Blank(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, three := r1cs.NewAssignment(cc.Counts()), r1cs.NewAssignment(cc.Counts())
+		if err := errors.Join(c.Fill(context.Background(), cc, one, 1), c.Fill(context.Background(), cc, three, 3)); err != nil {
+			t.Fatal(err)
+		}
+		sameAssignment(t, one, three)
 	}
 }
 

@@ -8,11 +8,12 @@
 // are 37; repeating them takes no variables.
 //
 // Rows and order follow storage-proofs-porep 19.1
-// stacked/circuit/create_label.rs (circuits.md C.5). A label has 20 compressions
-// and 522,297 rows with 256 + 37·256 variable bits; in the circuit of a PoRep,
-// where ids and parents are decomposed numbers of 255 bits, 522,269 rows and
-// 521,749 variables, the label itself and the 255 bits of each parent excluded.
-// Of the compressions the first depends on the layer; 2 to 19 have one shape.
+// stacked/circuit/create_label.rs (circuits.md C.5). A label has 20 compressions,
+// of which the first depends on the layer and 2 to 19 have one shape. Where id
+// and parents are decomposed numbers of 255 bits, as in a PoRep, it has 522,269
+// rows and 521,749 variables, all bits but the label itself; the bits of id,
+// node and parents are the caller's. Over 256 variable bits each it has 522,297
+// rows (the constant node of the reference's test).
 package label
 
 import (

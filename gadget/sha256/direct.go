@@ -46,20 +46,27 @@ var montgomery = func() (x fr.Element) {
 // only the forms of its bits matter; at least one bit of the first block is not
 // constant.
 func NewPlans(message []boolean.Bit) (out []*Plan) {
-	known := map[string]*Plan{}
 	c := Compression{State: InitialState()}
 	for m := Pad(message); len(m) > 0; m = m[BlockBits:] {
 		for i := range c.Block {
 			c.Block[i] = u32.FromBE(m[u32.Size*i:])
 		}
-		shape := c.Shape()
-		if known[shape] == nil {
-			known[shape] = NewPlan(&c)
-		}
-		out = append(out, known[shape])
+		out = append(out, planOf(&c))
 		c.State = stateOf(make([]r1cs.Var, DigestBits))
 	}
 	return out
+}
+
+// plans are those that NewPlans has made, by shape: circuits have about fifteen.
+var plans sync.Map
+
+func planOf(c *Compression) *Plan {
+	shape := c.Shape()
+	if p, ok := plans.Load(shape); ok {
+		return p.(*Plan)
+	}
+	p, _ := plans.LoadOrStore(shape, NewPlan(c))
+	return p.(*Plan)
 }
 
 // NodeForm is a stand-in for NodeBits where only forms matter.

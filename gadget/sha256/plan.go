@@ -3,8 +3,6 @@ package sha256
 import (
 	"math/bits"
 
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-
 	"cuzk/gadget/boolean"
 	u32 "cuzk/gadget/uint32"
 	"cuzk/r1cs"
@@ -44,7 +42,6 @@ var (
 // NewPlan finds the plan of a compression's shape.
 func NewPlan(c *Compression) *Plan {
 	n := &noter{}
-	n.gates = gates{&n.probe, u32.NewMultiEq(&n.probe)}
 	g := c.over(make([]r1cs.Var, len(c.ports())))
 	compress(n, &g.Block, &g.State)
 	return n.plan()
@@ -53,49 +50,40 @@ func NewPlan(c *Compression) *Plan {
 // Bits is the number of variables, all bits.
 func (p *Plan) Bits() int { return p.bits }
 
-// noter runs the compression function with gates that allocate nowhere, and
-// notes a step for each operation.
+// noter runs the compression function on forms and notes a step for each
+// operation.
 type noter struct {
-	gates
-	probe probe
+	bits  int
 	steps []step
 }
 
-// probe is a system that counts.
-type probe struct{ bits int }
-
-func (p *probe) Alloc(func() fr.Element) r1cs.Var            { return r1cs.Aux(0) }
-func (p *probe) AllocBit(func() bool) r1cs.Var               { p.bits++; return r1cs.Aux(0) }
-func (p *probe) AllocInput(func() fr.Element) r1cs.Var       { return r1cs.One }
-func (p *probe) Enforce(a, b, c r1cs.LC)                     {}
-func (p *probe) Value(r1cs.Var) (x fr.Element)               { return x }
-func (p *probe) Bit(r1cs.Var) bool                           { return false }
-func (p *probe) Call(g r1cs.Gadget, v []r1cs.Var) []r1cs.Var { return g.Synthesize(p, v) }
+func (n *noter) note(st step) {
+	n.bits += bits.OnesCount64(st.mask)
+	n.steps = append(n.steps, st)
+}
 
 // gate notes a gate that allocates at most one bit a place: where it does, the
 // bit is the result, or its opposite if the result is a negation.
-func (n *noter) gate(f func(k int) boolean.Bit) (out u32.Word) {
+func (n *noter) gate(f func(k int) outcome) (out u32.Word) {
 	var st step
 	for k := range out {
-		before := n.probe.bits
-		out[k] = f(k)
-		if n.probe.bits > before {
-			st.mask |= 1 << k
-			if out[k].Form() == boolean.NotVar {
-				st.flip |= 1 << k
-			}
+		o := f(k)
+		out[k] = boolean.Of(o.form, 0)
+		st.mask |= uint64(o.bits) << k
+		if o.form == boolean.NotVar {
+			st.flip |= 1 << k
 		}
 	}
-	n.steps = append(n.steps, st)
+	n.note(st)
 	return out
 }
 
 func (n *noter) xor(a, b u32.Word) u32.Word {
-	return n.gate(func(k int) boolean.Bit { return boolean.Xor(n.s, a[k], b[k]) })
+	return n.gate(func(k int) outcome { return outcomes.xor[a[k].Form()][b[k].Form()] })
 }
 
 func (n *noter) ch(a, b, c u32.Word) u32.Word {
-	return n.gate(func(k int) boolean.Bit { return boolean.Ch(n.s, a[k], b[k], c[k]) })
+	return n.gate(func(k int) outcome { return outcomes.ch[a[k].Form()][b[k].Form()][c[k].Form()] })
 }
 
 // maj allocates majority and b ∧ c, or after folding one bit, which is the
@@ -103,28 +91,34 @@ func (n *noter) ch(a, b, c u32.Word) u32.Word {
 func (n *noter) maj(a, b, c u32.Word) (out u32.Word) {
 	var st step
 	for k := range out {
-		before := n.probe.bits
-		out[k] = boolean.Maj(n.s, a[k], b[k], c[k])
-		st.mask |= (1<<(n.probe.bits-before) - 1) << (2 * k)
-		if out[k].Form() == boolean.NotVar {
+		o := outcomes.maj[a[k].Form()][b[k].Form()][c[k].Form()]
+		out[k] = boolean.Of(o.form, 0)
+		st.mask |= (1<<o.bits - 1) << (2 * k)
+		if o.form == boolean.NotVar {
 			st.flip |= 1 << (2 * k)
 		}
 	}
-	n.steps = append(n.steps, st)
+	n.note(st)
 	return out
 }
 
-func (n *noter) add(words ...u32.Word) u32.Word {
-	before := n.probe.bits
-	out := n.gates.add(words...)
-	n.steps = append(n.steps, step{mask: 1<<(n.probe.bits-before) - 1})
+// add notes the bits of the whole sum; constants have none.
+func (n *noter) add(words ...u32.Word) (out u32.Word) {
+	if x, ok := u32.ConstSum(words); ok {
+		n.note(step{})
+		return u32.Const(x)
+	}
+	n.note(step{mask: 1<<u32.SumBits(len(words)) - 1})
+	for k := range out {
+		out[k] = boolean.Is(0)
+	}
 	return out
 }
 
 // plan sorts the steps into the form that Witness reads. Where a or e is not a
 // sum yet, compress adds nothing and there is no step.
 func (n *noter) plan() *Plan {
-	p := &Plan{bits: n.probe.bits, constant: true}
+	p := &Plan{bits: n.bits, constant: true}
 	at := 0
 	next := func() step { at++; return n.steps[at-1] }
 	for i := range p.schedule {

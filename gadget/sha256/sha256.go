@@ -8,10 +8,12 @@
 // state it has 25,840 rows and 25,814 variables, all of them bits.
 //
 // The compression function itself is written once (compress) over four
-// operations on words. The circuit runs it on words of bits. A [Plan] runs it
-// with gates that note which bits of each operation are allocated, so that
-// [Plan.Witness] can compute on machine words and append whole words of bits;
-// where a rule of folding changes, the plan changes with it.
+// operations on words. The circuit runs it on words of bits. A [Plan] is made by
+// running it on forms alone, with what each gate does to each combination of
+// forms looked up in a table that the gates themselves filled (outcome.go): it
+// lists which bits of each operation are allocated, and [Plan.Witness] computes
+// on machine words and appends whole words of bits. Where a rule of folding
+// changes, table and plans change with it.
 //
 // Bits of a message and a digest are in SHA-256's order, the highest bit of
 // each byte first. Field elements are little-endian: [NodeBits] and [Pack]

@@ -120,7 +120,7 @@ func SumBits(n int) int { return bits.Len64(uint64(n) * (1<<Size - 1)) }
 // of the whole sum and hands their equality with Σ words to eq. Constant words
 // give a constant; nothing is allocated then.
 func Add(s r1cs.System, eq *MultiEq, words ...Word) (out Word) {
-	if x, ok := constSum(words); ok {
+	if x, ok := ConstSum(words); ok {
 		return Const(x)
 	}
 	n := SumBits(len(words))
@@ -142,7 +142,8 @@ func Add(s r1cs.System, eq *MultiEq, words ...Word) (out Word) {
 	return out
 }
 
-func constSum(words []Word) (sum uint32, ok bool) {
+// ConstSum is the sum of words modulo 2^32 if all of them are constants.
+func ConstSum(words []Word) (sum uint32, ok bool) {
 	for i := range words {
 		x, ok := words[i].IsConst()
 		if !ok {
