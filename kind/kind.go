@@ -31,7 +31,7 @@ type Job struct {
 	Circuit    srs.ID
 	Registered string // registered proof as the proofs API names it
 	Partitions []Partition
-	checks     []func() error // independent pieces of the check
+	check      func(ctx context.Context, progress func(done, total int)) error
 }
 
 // Partition is the unit that is synthesised, proved and checked.
@@ -51,25 +51,32 @@ type circuit interface {
 // will use. The first error found is returned and names what is wrong. progress
 // may be nil; it gets how many of how many pieces are done.
 func (j *Job) Check(ctx context.Context, progress func(done, total int)) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	done := make(chan struct{}, len(j.checks))
-	for _, check := range j.checks {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			defer func() { done <- struct{}{} }()
-			if err := check(); err != nil {
-				return badInput(err)
-			}
-			return nil
-		})
-		if progress != nil {
-			progress(len(done), len(j.checks))
-		}
+	if progress == nil {
+		progress = func(int, int) {}
 	}
-	return g.Wait()
+	err := j.check(ctx, progress)
+	if err != nil && ctx.Err() == nil {
+		err = badInput(err)
+	}
+	return err
+}
+
+// pieces makes a check of n independent ones, which run on all cores.
+func pieces(n int, check func(i int) error) func(context.Context, func(done, total int)) error {
+	return func(ctx context.Context, progress func(done, total int)) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(runtime.GOMAXPROCS(0))
+		for i := range n {
+			g.Go(func() error {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				return check(i)
+			})
+			progress(i, n)
+		}
+		return g.Wait()
+	}
 }
 
 // Witness computes the partition's assignment and makes sure that its public

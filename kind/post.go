@@ -20,9 +20,7 @@ func Post(in vpost.Input) (*Job, error) {
 		k, family = post.Winning, srs.Winning
 	}
 	j := &Job{Circuit: srs.ID{Family: family, Size: r.Size}, Registered: r.Name}
-	for _, s := range p.Sectors {
-		j.checks = append(j.checks, func() error { return s.Check(p.Tree) })
-	}
+	j.check = pieces(len(p.Sectors), func(i int) error { return p.Sectors[i].Check(p.Tree) })
 	for i := range p.Partitions {
 		part := &p.Partitions[i]
 		c, err := post.New(k, r.Size, postSectors(p.Tree, part))

@@ -5,11 +5,13 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"cuzk/circuit/porep"
 	"cuzk/circuit/post"
 	"cuzk/circuit/snap"
 	"cuzk/r1cs"
 	"cuzk/srs"
 	"cuzk/vanilla"
+	vporep "cuzk/vanilla/porep"
 	vpost "cuzk/vanilla/post"
 	vsnap "cuzk/vanilla/snap"
 )
@@ -35,13 +37,21 @@ func Parse(data []byte, read vanilla.ReadFile) (*Job, error) {
 			return nil, badInput(err)
 		}
 		return Snap(in)
+	case srs.PoRep:
+		r, err := vporep.ParseRequest(data, read)
+		if err != nil {
+			return nil, badInput(err)
+		}
+		return PoRep(r)
 	}
-	return nil, badInput(fmt.Errorf("request: unknown kind %q: known are winning, window and update", head.Kind))
+	return nil, badInput(fmt.Errorf("request: unknown kind %q: known are porep, winning, window and update", head.Kind))
 }
 
 // Blank is the circuit of a name without values, for compiling.
 func Blank(id srs.ID) (r1cs.Circuit, error) {
 	switch id.Family {
+	case srs.PoRep:
+		return porep.Blank(id.Size), nil
 	case srs.Winning:
 		return post.Blank(post.Winning, id.Size), nil
 	case srs.Window:

@@ -15,11 +15,10 @@ func Snap(in vsnap.Input) (*Job, error) {
 	}
 	j := &Job{Circuit: srs.ID{Family: srs.Update, Size: p.Registered.Size}, Registered: p.Registered.Name}
 	for k := range p.Partitions {
-		part := &p.Partitions[k]
-		j.checks = append(j.checks, func() error {
-			return vanilla.At(p.CheckPartition(part), "partition %d", part.Index)
-		})
-		j.Partitions = append(j.Partitions, Partition{Index: k, Inputs: p.PublicInputs(part), circuit: snap.New(p, k)})
+		j.Partitions = append(j.Partitions, Partition{Index: k, Inputs: p.PublicInputs(&p.Partitions[k]), circuit: snap.New(p, k)})
 	}
+	j.check = pieces(len(p.Partitions), func(k int) error {
+		return vanilla.At(p.CheckPartition(&p.Partitions[k]), "partition %d", k)
+	})
 	return j, nil
 }
