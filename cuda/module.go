@@ -155,11 +155,14 @@ func (c *Context) Launch(f Function, l Launch, params []unsafe.Pointer) error {
 }
 
 // Args lists kernel arguments for Launch: Memory (its address), uint32, int32,
-// uint64 or int64. Another type is a mistake of the caller and panics.
+// uint64, int64, or an unsafe.Pointer to a struct laid out as in the kernel.
+// Another type is a mistake of the caller and panics.
 func Args(values ...any) []unsafe.Pointer {
 	out := make([]unsafe.Pointer, len(values))
 	for i, v := range values {
 		switch v := v.(type) {
+		case unsafe.Pointer:
+			out[i] = v
 		case Memory:
 			out[i] = unsafe.Pointer(&v.Ptr)
 		case uint32:

@@ -1,0 +1,18 @@
+// Package cuda proves on NVIDIA devices: it owns devices, their memory and the
+// launches of package kernels, and gives package groth16 the sums of a proof.
+//
+// It follows the same formulas as backend/cpu, with the transforms and sums laid
+// out for a GPU (kernels/README.md). The driver is reached through package
+// cuzk/cuda alone.
+//
+// Invariants:
+//
+//  1. Everything that touches a device runs on its owner's thread; a value of
+//     type *cuda.Context never leaves the function it was given to.
+//  2. Vectors in device memory hold field elements in the memory form of
+//     gnark-crypto: little-endian limbs, Montgomery form, unless a name says
+//     plain (the integer itself). Between passes of a transform they may be in
+//     [0, 2r).
+//  3. Kernels are used only after [SelfTest] found each of them equal to
+//     gnark-crypto on this device with this driver.
+package cuda

@@ -1,0 +1,211 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	gpu "cuzk/cuda"
+	"cuzk/kernels"
+)
+
+// device is what the sums need of a GPU. Tests put a stand-in here.
+type device interface {
+	// do runs fn where kernels can be enqueued; what it enqueues runs in order.
+	do(fn func(queue) error) error
+	// wait returns when the work up to mark i has been done.
+	wait(ctx context.Context, i int) error
+	facts() facts
+}
+
+// queue takes work in order. Uploads and downloads are the exception: they are
+// done at once, so they need memory that no enqueued work touches.
+type queue interface {
+	launch(kernel string, s shape, args ...any) error
+	fill(m gpu.Memory, v byte) error
+	upload(dst gpu.Memory, src []byte) error
+	download(dst []byte, src gpu.Memory) error
+	mark(i int) error
+	stage(name string) error
+}
+
+// shape is the form of a launch.
+type shape struct {
+	grid, rows    int // blocks in x and y
+	block, shared int // threads; bytes of dynamic shared memory
+}
+
+// facts are the numbers of a device that plans depend on.
+type facts struct {
+	sms       int
+	shared    int            // bytes a block may ask for
+	opsBlocks map[string]int // blocks of 128 threads an SM holds, by kernel
+}
+
+// marks is how many marks a device has.
+const marks = 3
+
+// sumModules are the modules with the kernels of sums; sumKernels what is used of
+// each.
+var sumModules = map[string][]string{
+	"msm_g1": {"g1_ops"},
+	"msm_g2": {"g2_ops"},
+	"msm_sort": {
+		"msm_recode", "msm_fixed_refs", "msm_hist0", "msm_hist1", "msm_scatter0", "msm_scatter1",
+	},
+	"msm_tree": {
+		"msm_bounds", "msm_sizes", "msm_scan_sums", "msm_scan_top", "msm_scan_apply", "msm_tree_ops", "msm_tree_refs",
+		"msm_reduce_ops", "msm_copy_ops", "msm_bit_ops", "msm_pair_ops", "msm_table_ops", "msm_bits_count", "msm_bits_list",
+	},
+}
+
+// card is the device of production: an owner's context and one of its streams.
+type card struct {
+	owner  *gpu.Owner
+	stream gpu.Stream
+	code   *sumCode
+	marks  [marks]gpu.Event
+	stages *stageLog
+}
+
+// sumCode is the loaded kernels, shared by all streams of an owner.
+type sumCode struct {
+	modules []gpu.Module
+	kernels map[string]gpu.Function
+	facts   facts
+}
+
+// loadSums loads the modules and reads what the plans need.
+func loadSums(c *gpu.Context) (*sumCode, error) {
+	code := &sumCode{kernels: map[string]gpu.Function{}}
+	for name, list := range sumModules {
+		image, err := kernels.PTX(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := c.LoadModule(name, image)
+		if err != nil {
+			return nil, err
+		}
+		code.modules = append(code.modules, m)
+		for _, k := range list {
+			if code.kernels[k], err = c.Function(m, k); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return code, code.prepare(c)
+}
+
+func (s *sumCode) prepare(c *gpu.Context) error {
+	d := c.Device()
+	s.facts = facts{sms: d.SMs, shared: d.Shared, opsBlocks: map[string]int{}}
+	for _, k := range []string{"msm_scatter0", "msm_scatter1"} {
+		if err := c.AllowShared(s.kernels[k], d.Shared); err != nil {
+			return err
+		}
+	}
+	for _, k := range []string{"g1_ops", "g2_ops"} {
+		n, err := c.BlocksPerSM(s.kernels[k], opsThreads, 0)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("kernel %s does not fit device %s", k, d.UUID)
+		}
+		s.facts.opsBlocks[k] = n
+	}
+	return nil
+}
+
+func (d *card) facts() facts { return d.code.facts }
+
+func (d *card) do(fn func(queue) error) error {
+	return d.owner.Do(func(c *gpu.Context) error { return fn(&cardQueue{d, c}) })
+}
+
+func (d *card) wait(ctx context.Context, i int) error { return d.owner.Wait(ctx, d.marks[i]) }
+
+// cardQueue is a card inside a call of its owner.
+type cardQueue struct {
+	*card
+	ctx *gpu.Context
+}
+
+func (q *cardQueue) launch(kernel string, s shape, args ...any) error {
+	f, ok := q.code.kernels[kernel]
+	if !ok {
+		return fmt.Errorf("no kernel %s", kernel)
+	}
+	l := gpu.Launch{Grid: [3]int{s.grid, s.rows}, Block: [3]int{s.block}, Shared: s.shared, Stream: q.stream}
+	return q.ctx.Launch(f, l, gpu.Args(args...))
+}
+
+func (q *cardQueue) fill(m gpu.Memory, v byte) error { return q.ctx.Memset(m, v, q.stream) }
+
+func (q *cardQueue) upload(dst gpu.Memory, src []byte) error { return q.ctx.Upload(dst, src) }
+
+func (q *cardQueue) download(dst []byte, src gpu.Memory) error { return q.ctx.Download(dst, src) }
+
+func (q *cardQueue) mark(i int) error { return q.ctx.Record(q.marks[i], q.stream) }
+
+func (q *cardQueue) stage(name string) error {
+	if q.stages == nil {
+		return nil
+	}
+	return q.stages.begin(q.ctx, q.stream, name)
+}
+
+// stageLog times the stages of a call by events, for profiles.
+type stageLog struct {
+	mu     sync.Mutex
+	names  []string
+	events []gpu.Event
+}
+
+func (l *stageLog) begin(c *gpu.Context, s gpu.Stream, name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, err := c.NewEvent()
+	if err != nil {
+		return err
+	}
+	l.names, l.events = append(l.names, name), append(l.events, e)
+	return c.Record(e, s)
+}
+
+// StageTime is the device time of the stages of one name.
+type StageTime struct {
+	Stage string
+	Took  time.Duration
+	Count int
+}
+
+// take sums the times between the events and releases them.
+func (l *stageLog) take(c *gpu.Context) ([]StageTime, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []StageTime
+	at := map[string]int{}
+	for i := range len(l.events) - 1 {
+		d, err := c.Elapsed(l.events[i], l.events[i+1])
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := at[l.names[i]]; !ok {
+			at[l.names[i]] = len(out)
+			out = append(out, StageTime{Stage: l.names[i]})
+		}
+		s := &out[at[l.names[i]]]
+		s.Took += d
+		s.Count++
+	}
+	for _, e := range l.events {
+		if err := c.CloseEvent(e); err != nil {
+			return nil, err
+		}
+	}
+	l.names, l.events = nil, nil
+	return out, nil
+}

@@ -1,0 +1,267 @@
+package cuda
+
+import (
+	"fmt"
+	"math/bits"
+
+	gpu "cuzk/cuda"
+)
+
+const (
+	opsThreads = 128 // of a block of additions
+	opsDepth   = 128 // most additions of a lane that share an inversion
+
+	sortItems    = 16   // elements of a thread in a tile
+	sortMaxBins  = 4096 // of one pass; msm_sort.cu has the same numbers
+	sortMaxBits  = 12
+	scanItems    = 256 * 16
+	tailBitsMany = 14 // points left of a window's rows or columns, when windows
+	tailBitsFew  = 10 // are reduced in many groups, or in few
+
+	refLimit  = 1 << 30 // indexes of points and slots
+	treeLevel = 32      // levels that the device counts
+)
+
+// windows cuts 255 bits of a signed scalar: the first narrow windows have width
+// bits, the others one more.
+type windows struct {
+	count, width, narrow int
+}
+
+func newWindows(count int) windows {
+	return windows{count, 255 / count, count - 255%count}
+}
+
+// bits is the width of window w, and position the weight of its lowest bit.
+func (v windows) bits(w int) int {
+	if w < v.narrow {
+		return v.width
+	}
+	return v.width + 1
+}
+
+func (v windows) position(w int) int { return w*v.width + max(0, w-v.narrow) }
+
+// bucketBits: a window of c bits has 2^(c-1) buckets, one a magnitude.
+func (v windows) bucketBits(w int) int { return v.bits(w) - 1 }
+
+// maxBucketBits is the bits that arrays of buckets are laid out for.
+func (v windows) maxBucketBits() int { return v.bucketBits(v.count - 1) }
+
+// bias is added to a scalar so that windows become independent: half of each
+// window's range.
+func (v windows) bias() (b [4]uint64) {
+	for w := range v.count {
+		at := v.position(w) + v.bits(w) - 1
+		b[at/64] |= 1 << (at % 64)
+	}
+	return b
+}
+
+// plan is how an MSM is cut up and where its arrays lie in the scratch memory.
+type plan struct {
+	curve   curve
+	n       int // scalars of a part
+	windows windows
+	group   int // windows sorted and summed at a time
+	recoded int // windows whose digits are kept, a multiple of group or all
+
+	buckets  int // of a window, 2^bucketBits
+	log      int // bucketBits
+	split    int // low bits of a bucket's index: the columns
+	halvings int // of rows and columns before the sums by bits
+	threads  int // of a block of the scatter
+	blocks   int // of the sort, a row
+	bits     [2]int
+
+	mem planMemory
+}
+
+// planMemory is the arrays; sets of two alternate between groups, since the next
+// group is sorted before the present one is summed.
+type planMemory struct {
+	digits, pairs, keys      gpu.Memory
+	table                    [2]gpu.Memory
+	counts                   gpu.Memory
+	sums                     gpu.Memory // of scans
+	values, begins, sizes    [2]gpu.Memory
+	totals                   [2]gpu.Memory
+	offsets, refs, ops       gpu.Memory
+	slots, tails, descriptor gpu.Memory
+	prefix, exceptions       gpu.Memory
+}
+
+// carver cuts ranges off memory, or only adds them up when it has none.
+type carver struct {
+	mem  gpu.Memory
+	used int64
+	dry  bool
+}
+
+func (c *carver) take(bytes int64) gpu.Memory {
+	const align = 256
+	at := c.used
+	c.used += (max(bytes, 1) + align - 1) &^ (align - 1)
+	if c.dry || c.used > c.mem.Bytes {
+		return gpu.Memory{}
+	}
+	return c.mem.Slice(at, max(bytes, 1))
+}
+
+// newPlan fills in what follows from the size, the windows and the grouping.
+func newPlan(f facts, cv curve, n int, v windows, group, recoded int) plan {
+	p := plan{curve: cv, n: n, windows: v, group: group, recoded: recoded}
+	p.log = v.maxBucketBits()
+	p.buckets = 1 << p.log
+	tail := tailBitsFew
+	if (v.count+group-1)/group > 4 {
+		tail = tailBitsMany
+	}
+	p.split = p.log / 2
+	p.halvings = min(max(p.log-tail, 0), p.split)
+	p.bits = [2]int{p.log - p.log/2, p.log / 2}
+	for p.threads = 512; p.threads > 32 && p.sortShared() > f.shared; p.threads /= 2 {
+	}
+	p.blocks = max(1, min(f.sms, (n+p.tile()-1)/p.tile()))
+	return p
+}
+
+func (p *plan) tile() int { return p.threads * sortItems }
+
+// bins of the larger pass.
+func (p *plan) bins() int { return 1 << p.bits[0] }
+
+// sortShared is the dynamic shared memory of the scatter.
+func (p *plan) sortShared() int {
+	return 8*p.tile() + p.threads/32*p.bins()*2 + 3*4*p.bins() + 4*40
+}
+
+func (p *plan) tailBits() int { return p.log - p.halvings }
+
+// sides: rows and columns, or the buckets themselves when there are few.
+func (p *plan) sides() int {
+	if p.halvings > 0 {
+		return 2
+	}
+	return 1
+}
+
+// levels bounds the levels of a tree: one bucket may hold all points.
+func (p *plan) levels() int { return bits.Len(uint(p.n)) }
+
+// maxSums is the most sums by bits.
+func (p *plan) maxSums() int { return p.windows.count * (p.log + 1) }
+
+// slotCount is room for the results of a group's trees and of the halvings after
+// them, or for the sums by bits at the end.
+func (p *plan) slotCount() int64 {
+	tree := int64(p.group)*int64(p.n) + 2*int64(p.group)*int64(p.buckets)
+	return max(tree, int64(p.maxSums())<<max(p.tailBits()-1, 1))
+}
+
+func (p *plan) opCount() int64 {
+	g := int64(p.group)
+	return max(g*int64(p.n)/2+1, g*int64(p.buckets), int64(p.maxSums())<<max(p.tailBits()-2, 0))
+}
+
+// warps of a launch of additions that fills the device.
+func (f facts) warps(cv curve) int { return f.sms * f.opsBlocks[cv.ops] * opsThreads / 32 }
+
+func (f facts) prefixBytes(cv curve) int64 {
+	return int64(f.warps(cv)) * 32 * opsDepth * cv.field
+}
+
+// carve lays the arrays out; the total is the carver's.
+func (p *plan) carve(f facts, c *carver) {
+	g, n, nb := int64(p.group), int64(p.n), int64(p.buckets)
+	m := &p.mem
+	m.digits = c.take(int64(p.recoded) * n * 4)
+	m.pairs = c.take(g * n * 8)
+	m.keys = c.take(g * n * 4)
+	cells := int64(p.bins())*int64(p.blocks) + 1
+	scans := max(g*((cells+scanItems)/scanItems), int64(p.levels())*((g*nb+scanItems)/scanItems))
+	for i := range 2 {
+		m.table[i] = c.take(g * cells * 4)
+		m.values[i] = c.take(g * n * 4)
+		m.begins[i] = c.take(g * nb * 4)
+		m.sizes[i] = c.take(g * nb * 4)
+		m.totals[i] = c.take(treeLevel * 4)
+	}
+	m.counts = c.take(2 * g * 4)
+	m.sums = c.take(scans * 4)
+	m.offsets = c.take(int64(p.levels()) * (g*nb + 1) * 4)
+	m.refs = c.take(g * nb * 4)
+	m.ops = c.take(p.opCount() * 8)
+	m.slots = c.take(p.slotCount() * p.curve.point)
+	m.tails = c.take(int64(p.windows.count*p.sides()) << p.tailBits() * p.curve.point)
+	m.descriptor = c.take(int64(p.maxSums()) * 8)
+	m.prefix = c.take(f.prefixBytes(p.curve))
+	m.exceptions = c.take(4)
+}
+
+func (p *plan) bytes(f facts) int64 {
+	c := carver{dry: true}
+	q := *p
+	q.carve(f, &c)
+	return c.used
+}
+
+// cost estimates the time of a part in additions: those in buckets, those over
+// buckets, and the launches that wait for one inversion.
+func (p *plan) cost() float64 {
+	const launch = 200e3 // additions that a full device makes in 60 us
+	w, g := float64(p.windows.count), float64((p.windows.count+p.group-1)/p.group)
+	perBucket := max(1, p.n/p.buckets)
+	depth := float64(bits.Len(uint(perBucket)) + 2 + p.halvings)
+	total := w*float64(p.n) + 2*w*float64(p.buckets)*float64(p.sides())/2 + g*depth*launch
+	total += float64(p.maxSums())*float64(int64(1)<<max(p.tailBits()-1, 0)) + float64(p.tailBits())*launch
+	if p.recoded < p.windows.count {
+		total += float64(p.windows.count-p.recoded) / float64(p.recoded) * float64(p.n) * 0.03
+	}
+	return total
+}
+
+// fits says whether indexes and memory suffice.
+func (p *plan) fits(f facts, budget int64) bool {
+	return p.slotCount() < refLimit && int64(p.group)*int64(p.n) < refLimit && p.bits[0] <= sortMaxBits &&
+		p.sortShared() <= f.shared && p.bytes(f) <= budget
+}
+
+// planMSM chooses the windows, the grouping and the number of parts for n scalars
+// with the least estimated cost in the memory.
+func planMSM(f facts, cv curve, n int, budget int64) (plan, error) {
+	var best plan
+	cost := -1.0
+	for parts := 1; parts <= n && cost < 0; parts *= 2 {
+		size := (n + parts - 1) / parts
+		for count := 11; count <= 64; count++ {
+			p, ok := bestGrouping(f, cv, size, newWindows(count), budget)
+			if ok && (cost < 0 || p.cost() < cost) {
+				best, cost = p, p.cost()
+			}
+		}
+	}
+	if cost < 0 {
+		return best, fmt.Errorf("%d bytes of scratch memory are too few for any plan", budget)
+	}
+	return best, nil
+}
+
+// bestGrouping tries groups of one window, a few, or all.
+func bestGrouping(f facts, cv curve, n int, v windows, budget int64) (best plan, ok bool) {
+	for _, group := range []int{1, 2, 3, 4, 6, v.count} {
+		if group > v.count {
+			continue
+		}
+		for _, recoded := range []int{v.count, (v.count + 1) / 2, group} {
+			if recoded = min((recoded+group-1)/group*group, v.count); recoded < group {
+				continue
+			}
+			p := newPlan(f, cv, n, v, group, recoded)
+			if p.fits(f, budget) && (!ok || p.cost() < best.cost()) {
+				best, ok = p, true
+			}
+		}
+	}
+	return best, ok
+}
