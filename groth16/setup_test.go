@@ -14,10 +14,13 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 
+	"cuzk/circuit/porep"
 	"cuzk/circuit/post"
+	"cuzk/circuit/snap"
 	"cuzk/r1cs"
 	"cuzk/sector"
 	"cuzk/srs"
+	vsnap "cuzk/vanilla/snap"
 )
 
 // fileSink writes the bytes of a .params file to a hash or a buffer.
@@ -93,13 +96,19 @@ func compile(t testing.TB, c r1cs.Circuit) *r1cs.Compiled {
 }
 
 func TestSetupMakesBellpersonsKeys(t *testing.T) {
+	rules, err := vsnap.RulesFor(sector.Size2KiB)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []r1cs.Circuit{
 		post.Blank(post.Window, sector.Size2KiB),
 		post.Blank(post.Winning, sector.Size2KiB),
+		porep.Blank(sector.Size2KiB),
+		snap.Blank(rules),
 	} {
 		t.Run(c.Name(), func(t *testing.T) {
 			if testing.Short() && c.Name() != "window-2KiB" {
-				t.Skip("some seconds")
+				t.Skip("seconds to a minute: runs without -short")
 			}
 			checkSetup(t, c)
 		})
