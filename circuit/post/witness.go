@@ -8,6 +8,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
+	"cuzk/gadget/merkle"
 	"cuzk/gadget/poseidon"
 	"cuzk/r1cs"
 )
@@ -26,14 +27,10 @@ func (c *Circuit) Witness(ctx context.Context, compiled *r1cs.Compiled) (*r1cs.A
 	a := r1cs.NewAssignment(total)
 	place := func(i int) r1cs.Place { return r1cs.Place{Input: 1}.Plus(i, per) }
 	own, copies := c.distinct()
-	if err := each(ctx, len(own), func(k int) error {
-		i := own[k]
-		w := r1cs.NewWriter(a, place(i))
-		c.sector(i).write(w)
-		w.Flush()
-		if w.Place() != place(i+1) {
-			return &r1cs.WitnessError{What: fmt.Sprintf("%s sector %d", c.Name(), i), Got: w.Place(), Want: place(i + 1)}
-		}
+	size := c.batch()
+	if err := each(ctx, (len(own)+size-1)/size, func(k int) error {
+		b := own[k*size : min((k+1)*size, len(own))]
+		c.writeBatch(a, b, place, per)
 		return nil
 	}); err != nil {
 		return nil, err
@@ -63,19 +60,62 @@ func (c *Circuit) distinct() (own []int, copies []repeat) {
 	return own, copies
 }
 
-// write writes the witness of a sector.
-func (g sectorGadget) write(w *r1cs.Writer) {
+// batch is how many sectors are written together, so that their paths fill the
+// lanes of the hash.
+func (c *Circuit) batch() int {
+	_, challenges := c.kind.Shape(c.size)
+	n := 1
+	for n*challenges%poseidon.Lanes != 0 {
+		n++
+	}
+	return n
+}
+
+// head is what a sector allocates before its challenges.
+func head() r1cs.Counts {
+	return r1cs.Counts{Inputs: 1, Aux: 3 + poseidon.ForArity(2).WitnessLen()}
+}
+
+// writeBatch writes sectors whose places are known: their heads, then all their
+// paths side by side.
+func (c *Circuit) writeBatch(a *r1cs.Assignment, sectors []int, place func(int) r1cs.Place, per r1cs.Counts) {
+	_, n := c.kind.Shape(c.size)
+	h := head()
+	each := r1cs.Counts{Inputs: (per.Inputs - h.Inputs) / n, Bits: per.Bits / n, Aux: (per.Aux - h.Aux) / n}
+	var (
+		ws      []*r1cs.Writer
+		paths   []merkle.Path
+		leaves  []fr.Element
+		dst, in [][]fr.Element
+	)
+	for _, i := range sectors {
+		g := c.sector(i)
+		w := r1cs.NewWriter(a, place(i))
+		dst, in = append(dst, g.writeHead(w)), append(in, []fr.Element{g.data.CommC, g.data.CommRLast})
+		start := w.Place()
+		for k := range g.data.Challenges {
+			leaf := &g.data.Challenges[k].Leaf
+			w := r1cs.NewWriter(a, start.Plus(k, each))
+			w.Element(leaf)
+			ws, paths, leaves = append(ws, w), append(paths, g.path(k)), append(leaves, *leaf)
+		}
+	}
+	poseidon.ForArity(2).WitnessMany(dst, in)
+	merkle.WritePaths(ws, paths, leaves)
+	for _, w := range ws {
+		w.Flush()
+	}
+}
+
+// writeHead writes the commitments of a sector and returns where their hash's
+// witness goes.
+func (g sectorGadget) writeHead(w *r1cs.Writer) []fr.Element {
 	d := g.data
 	w.Element(&d.CommRLast)
 	w.Element(&d.CommC)
 	w.Element(&d.CommR)
 	w.Input(&d.CommR)
-	h2 := poseidon.ForArity(2)
-	h2.Witness(w.Reserve(h2.WitnessLen()), []fr.Element{d.CommC, d.CommRLast})
-	for i := range d.Challenges {
-		w.Element(&d.Challenges[i].Leaf)
-		g.path(i).Write(w, &d.Challenges[i].Leaf)
-	}
+	return w.Reserve(poseidon.ForArity(2).WitnessLen())
 }
 
 // each runs f for 0 to n−1 on all cores and returns the first error.
