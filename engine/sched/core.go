@@ -1,0 +1,331 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+
+	"cuzk/budget"
+	"cuzk/job"
+)
+
+// Reasons to refuse a job at once. A need that no waiting can satisfy is an
+// error that wraps [*budget.Impossible].
+var (
+	ErrDraining = errors.New("shutting down, no new jobs")
+	ErrQueue    = errors.New("queue is full")
+	ErrNoDevice = errors.New("no device can prove this kind")
+)
+
+// Core is the state of all that the scheduler knows. Make it with [New]; it has
+// one owner.
+type Core struct {
+	cfg  Config
+	now  Time
+	mem  *budget.Ledger
+	out  []Command
+	seq  int // of jobs, and of attempts
+	next int
+
+	jobs      map[string]*jobState
+	order     order
+	deadlines deadlines
+	held      []*part     // partitions that are being made, or ready, proving, checking
+	decoded   []*jobState // jobs whose decoded request is in memory
+
+	attempts  map[int]*attempt
+	running   []*attempt // by number
+	witnesses map[int]*witness
+
+	devices  []*device
+	keys     []*residency
+	bars     []bar
+	preloads []preload
+
+	claims   []claim // host memory that better partitions wait for
+	draining bool
+	halted   bool
+	strays   int // events that made no sense; 0 in a correct engine
+}
+
+// New makes a core that accounts in the ledger, which it owns from now on.
+func New(cfg Config, mem *budget.Ledger) *Core {
+	return &Core{cfg: cfg, mem: mem, order: order{step: cfg.AgeStep}, jobs: map[string]*jobState{},
+		attempts: map[int]*attempt{}, witnesses: map[int]*witness{}}
+}
+
+type jobState struct {
+	spec      Job
+	seq       int
+	submitted Time
+	begun     bool // a partition has been started
+	joining   bool
+	parts     []*part
+	done      int
+	making    int // attempts at synthesis that have not answered, strays included
+	decoded   *budget.Lease
+}
+
+type partState int
+
+const (
+	queued partState = iota
+	making
+	ready
+	proving
+	checking
+	done
+)
+
+var partNames = [...]string{"queued", "making", "ready", "proving", "checking", "done"}
+
+func (s partState) String() string { return partNames[s] }
+
+type part struct {
+	job     *jobState
+	index   int
+	state   partState
+	witness *witness
+	current *attempt // the one whose result counts
+	tried   []string // devices that failed this partition
+	accused []string // devices whose proof of this partition was bad
+	tries   int      // failed attempts
+	failure job.Failure
+}
+
+type witness struct {
+	id    int
+	job   string
+	lease *budget.Lease
+	users int  // attempts that read it
+	made  bool // the engine holds it
+	stale bool // no longer wanted
+}
+
+// attempt is a command that the engine has not answered yet.
+type attempt struct {
+	id      int
+	part    *part
+	stage   stage
+	device  *device // proving: where; checking: who made it
+	key     *residency
+	witness *witness
+	lease   *budget.Lease // beyond the witness
+	limit   Time          // hung from then on; 0: never
+	stray   bool          // its result is not used
+}
+
+type stage int
+
+const (
+	stageSynthesise stage = iota
+	stageProve
+	stageCheck
+)
+
+// Step takes in one event and returns the commands that follow. now must not be
+// before that of the last step; if it is, the last one's counts.
+func (c *Core) Step(now Time, ev Event) []Command {
+	c.now = max(c.now, now)
+	c.out = nil
+	c.take(ev)
+	c.expire()
+	c.schedule()
+	return c.out
+}
+
+func (c *Core) emit(cmd Command) { c.out = append(c.out, cmd) }
+
+func (c *Core) take(ev Event) {
+	switch e := ev.(type) {
+	case Submit:
+		c.submit(e.Job)
+	case Cancel:
+		c.cancel(e)
+	case Raise:
+		c.raise(e)
+	case Synthesised:
+		c.synthesised(e)
+	case Proved:
+		c.proved(e)
+	case Checked:
+		c.checked(e)
+	case AttemptFailed:
+		c.attemptFailed(e)
+	case Joined:
+		c.joined(e)
+	case WitnessFreed:
+		c.witnessFreed(e)
+	case Drain:
+		c.draining = true
+	case Halt:
+		c.halt()
+	default:
+		c.takeResource(ev)
+	}
+}
+
+func (c *Core) takeResource(ev Event) {
+	switch e := ev.(type) {
+	case AddDevice:
+		c.addDevice(e.Device)
+	case LoseDevice:
+		c.loseDevice(e)
+	case ReturnDevice:
+		c.returnDevice(e.Device)
+	case KeyLoaded:
+		c.keyLoaded(e)
+	case KeyFailed:
+		c.keyFailed(e)
+	case KeyDropped:
+		c.keyDropped(e)
+	case Preload:
+		c.preload(e)
+	case Evict:
+		c.evict(e.Key)
+	}
+}
+
+// Admit tells whether a job may be submitted, without taking it.
+func (c *Core) Admit(j Job) error {
+	switch {
+	case c.draining || c.halted:
+		return ErrDraining
+	case j.Class < job.Critical && c.cfg.MaxJobs > 0 && len(c.jobs) >= c.cfg.MaxJobs:
+		return fmt.Errorf("%w: %d jobs wait or run, the limit is %d", ErrQueue, len(c.jobs), c.cfg.MaxJobs)
+	case j.Partitions < 1:
+		return fmt.Errorf("job has %d partitions", j.Partitions)
+	}
+	return c.Possible(&j)
+}
+
+// Possible finds a device, in service or not, on which an otherwise empty
+// machine could prove the job.
+func (c *Core) Possible(j *Job) error {
+	limit := c.mem.Host().Limit
+	if j.Class < job.Critical {
+		limit -= c.cfg.Reserve
+	}
+	if need := j.Work.Decoded + j.Work.Synth + j.Work.Witness; need > limit {
+		return fmt.Errorf("make one witness: %w", &budget.Impossible{Pool: "host memory", Need: need, Limit: limit})
+	}
+	err := error(ErrNoDevice)
+	for _, d := range c.devices {
+		if c.cfg.CPU == CPUNever && d.Class == CPU || !j.Work.On(d.Class).Able {
+			continue
+		}
+		if err = c.mem.Possible(c.alone(j, d)); err == nil {
+			return nil
+		}
+		err = fmt.Errorf("prove one partition on %s: %w", d.ID, err)
+	}
+	return err
+}
+
+// alone is what a partition, its key and its proving take together on a device,
+// with the reserve that it must leave alone.
+func (c *Core) alone(j *Job, d *device) budget.Need {
+	p := j.Work.On(d.Class)
+	n := d.on(p.Key.Plus(p.Prove)).Plus(budget.Need{Host: j.Work.Witness})
+	if j.Class < job.Critical {
+		n.Host += c.cfg.Reserve
+	}
+	return n
+}
+
+func (c *Core) submit(spec Job) {
+	if c.jobs[spec.ID] != nil || c.halted {
+		c.strays++
+		return
+	}
+	c.seq++
+	j := &jobState{spec: spec, seq: c.seq, submitted: c.now, parts: make([]*part, spec.Partitions)}
+	for i := range j.parts {
+		j.parts[i] = &part{job: j, index: i}
+	}
+	for _, i := range spec.Done {
+		if i >= 0 && i < len(j.parts) && j.parts[i].state != done {
+			j.parts[i].state = done
+			j.done++
+		}
+	}
+	c.jobs[spec.ID] = j
+	c.order.add(j)
+	c.deadlines.add(spec.ID, spec.Deadline)
+	c.joinIfDone(j)
+}
+
+func (c *Core) cancel(e Cancel) {
+	if j := c.jobs[e.Job]; j != nil {
+		c.finish(j, job.Cancelled, job.Stopped, e.Why)
+	}
+}
+
+func (c *Core) raise(e Raise) {
+	j := c.jobs[e.Job]
+	if j == nil || !e.Class.Valid() || e.Class <= j.spec.Class {
+		return
+	}
+	c.order.remove(j)
+	j.spec.Class = e.Class
+	c.order.add(j)
+}
+
+func (c *Core) joinIfDone(j *jobState) {
+	if j.done == len(j.parts) && !j.joining {
+		j.joining = true
+		c.emit(Join{Job: j.spec.ID})
+	}
+}
+
+func (c *Core) joined(e Joined) {
+	j := c.jobs[e.Job]
+	switch {
+	case j == nil: // ended meanwhile
+	case e.Failure == "":
+		c.finish(j, job.Completed, "", "")
+	default:
+		c.finish(j, job.Failed, e.Failure, e.Text)
+	}
+}
+
+// finish ends a job: what runs for it becomes stray, what waits is given up.
+func (c *Core) finish(j *jobState, s job.State, f job.Failure, text string) {
+	for _, p := range j.parts {
+		if p.current != nil {
+			c.stray(p.current)
+		}
+		if p.witness != nil {
+			c.discard(p)
+		}
+		if p.state != queued && p.state != done {
+			c.unhold(p)
+		}
+	}
+	c.order.remove(j)
+	delete(c.jobs, j.spec.ID)
+	c.emit(Finish{Job: j.spec.ID, State: s, Failure: f, Text: text})
+}
+
+// stray makes the result of a running attempt unwanted and asks it to stop.
+func (c *Core) stray(a *attempt) {
+	if a.part.current == a {
+		a.part.current = nil
+	}
+	if !a.stray {
+		a.stray = true
+		c.emit(Stop{Attempt: a.id})
+	}
+}
+
+func (c *Core) halt() {
+	c.halted = true
+	for _, a := range c.running {
+		if !a.stray {
+			a.stray = true
+			c.emit(Stop{Attempt: a.id})
+		}
+	}
+	for _, p := range c.held {
+		c.discard(p)
+	}
+}

@@ -1,0 +1,209 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"cuzk/budget"
+	"cuzk/job"
+)
+
+// DeviceState tells whether a device gets work.
+type DeviceState string
+
+// The states of a device.
+const (
+	InService   DeviceState = "in-service"
+	Quarantined DeviceState = "quarantined" // made a bad proof or failed repeatedly; an operator returns it
+	Stuck       DeviceState = "stuck"       // a stage hangs on it; back in service when that stage answers
+	Lost        DeviceState = "lost"        // vanished
+)
+
+// maxFaults is the number of faults in a row after which a device is
+// quarantined, maxHangs that of hangs.
+const (
+	maxFaults = 3
+	maxHangs  = 2
+)
+
+type device struct {
+	Device
+	state   DeviceState
+	reason  string
+	accuser *part // whose bad proof put it into quarantine
+	running int   // proofs, strays included
+	loading int
+	faults  int   // in a row
+	hangs   int   // in a row
+	claim   *rank // only this rank and better may start here
+}
+
+// on names the device in a need of its memory.
+func (d *device) on(n budget.Need) budget.Need {
+	n.On = d.ID
+	return n
+}
+
+func (c *Core) device(id string) *device {
+	for _, d := range c.devices {
+		if d.ID == id {
+			return d
+		}
+	}
+	return nil
+}
+
+func (c *Core) addDevice(spec Device) {
+	if c.device(spec.ID) != nil {
+		c.returnDevice(spec.ID)
+		return
+	}
+	spec.Slots = max(spec.Slots, 1)
+	d := &device{Device: spec, state: InService}
+	c.mem.AddDevice(spec.ID, spec.Memory)
+	c.devices = append(c.devices, d)
+	sort.Slice(c.devices, func(i, k int) bool { return c.devices[i].ID < c.devices[k].ID })
+	c.emit(DeviceChanged{Device: d.ID, State: InService})
+}
+
+func (c *Core) setState(d *device, s DeviceState, reason string) {
+	if d.state == s {
+		return
+	}
+	d.state, d.reason = s, reason
+	c.emit(DeviceChanged{Device: d.ID, State: s, Reason: reason})
+}
+
+// returnDevice forgets what a device was accused of.
+func (c *Core) returnDevice(id string) {
+	d := c.device(id)
+	if d == nil {
+		c.strays++
+		return
+	}
+	d.faults, d.hangs, d.accuser = 0, 0, nil
+	for _, p := range c.held {
+		p.tried = slices.DeleteFunc(p.tried, func(s string) bool { return s == id })
+	}
+	c.bars = slices.DeleteFunc(c.bars, func(b bar) bool { return b.dev == d })
+	c.setState(d, InService, "")
+}
+
+func (c *Core) loseDevice(e LoseDevice) {
+	d := c.device(e.Device)
+	if d == nil {
+		c.strays++
+		return
+	}
+	c.setState(d, Lost, e.Why)
+	for _, a := range slices.Clone(c.running) {
+		if a.stage == stageProve && a.device == d && !a.stray {
+			p := a.part
+			c.stray(a)
+			p.tried = append(p.tried, d.ID)
+			c.failed(p, job.DeviceFault, "device vanished: "+e.Why)
+		}
+	}
+}
+
+// leaveDevice notes that a proof has ended on a device, stray or not.
+func (c *Core) leaveDevice(a *attempt) {
+	a.device.running--
+	c.release(a.key)
+	c.unstick(a.device)
+}
+
+// unstick decides about a stuck device on which something has answered.
+func (c *Core) unstick(d *device) {
+	if d.state != Stuck || d.loading > 0 || c.strayOn(d) {
+		return
+	}
+	if d.hangs >= maxHangs {
+		c.setState(d, Quarantined, fmt.Sprintf("hung %d times in a row", d.hangs))
+		return
+	}
+	c.setState(d, InService, "")
+}
+
+func (c *Core) strayOn(d *device) bool {
+	return slices.ContainsFunc(c.running, func(a *attempt) bool {
+		return a.stage == stageProve && a.device == d && a.stray
+	})
+}
+
+// deviceFailed notes a fault. Running out of memory and panics count too: they
+// are tried elsewhere, and a device that does nothing else leaves service.
+func (c *Core) deviceFailed(a *attempt, e AttemptFailed) {
+	d := a.device
+	if e.Failure.Permanent() {
+		return
+	}
+	a.part.tried = append(a.part.tried, d.ID)
+	d.faults++
+	if d.Class == GPU && d.faults >= maxFaults && d.state == InService {
+		c.setState(d, Quarantined, fmt.Sprintf("%d faults in a row, the last: %s", d.faults, e.Text))
+	}
+}
+
+// badProof quarantines the device that made it and tries the partition
+// elsewhere. The CPU is the reference and is never quarantined.
+func (c *Core) badProof(a *attempt, text string) {
+	p, d := a.part, a.device
+	p.tried = append(p.tried, d.ID)
+	p.accused = append(p.accused, d.ID)
+	if d.Class == GPU && d.state != Lost {
+		d.accuser = p
+		c.setState(d, Quarantined, fmt.Sprintf("made a bad proof of partition %d of job %s", p.index, p.job.spec.ID))
+	}
+	c.failed(p, job.BadProof, fmt.Sprintf("proofs made by %v did not verify: %s", p.accused, text))
+}
+
+// acquit returns the devices that a partition accused.
+func (c *Core) acquit(p *part) {
+	for _, d := range c.devices {
+		if d.accuser == p && d.state == Quarantined {
+			d.accuser = nil
+			c.setState(d, InService, "")
+		}
+	}
+}
+
+// able tells whether a device could prove a job's partitions if it were empty.
+func (c *Core) able(j *jobState, d *device) bool {
+	if !j.spec.Work.On(d.Class).Able || d.Class == CPU && c.cfg.CPU == CPUNever || c.barred(j.spec.Key, d) {
+		return false
+	}
+	return c.mem.Possible(c.alone(&j.spec, d)) == nil
+}
+
+// suits tells whether a device should prove a partition, now or when it is free.
+func (c *Core) suits(p *part, d *device) bool {
+	if d.state != InService || slices.Contains(p.tried, d.ID) || !c.able(p.job, d) {
+		return false
+	}
+	verdict := len(p.tried) >= 2 // two devices have failed: the CPU is asked
+	if d.Class == CPU {
+		return c.cfg.CPU == CPUAlways || verdict || !c.anyGPU(p)
+	}
+	return !verdict || !c.cpuWaits(p)
+}
+
+// anyGPU tells whether a GPU in service may still try the partition.
+func (c *Core) anyGPU(p *part) bool {
+	return slices.ContainsFunc(c.devices, func(d *device) bool {
+		return d.Class == GPU && d.state == InService && !slices.Contains(p.tried, d.ID) && c.able(p.job, d)
+	})
+}
+
+// cpuWaits tells whether a CPU is there that has not tried the partition.
+func (c *Core) cpuWaits(p *part) bool {
+	return slices.ContainsFunc(c.devices, func(d *device) bool {
+		return d.Class == CPU && d.state == InService && !slices.Contains(p.tried, d.ID) && c.able(p.job, d)
+	})
+}
+
+// hasPlace tells whether any device in service suits the partition.
+func (c *Core) hasPlace(p *part) bool {
+	return slices.ContainsFunc(c.devices, func(d *device) bool { return c.suits(p, d) })
+}
