@@ -256,6 +256,20 @@ func TestDecodeRefusesElementAboveModulus(t *testing.T) {
 	expectError(t, err, "partition 0, challenge 1, replica_column_proofs/drg_parents/2/column/rows/1", "modulus")
 }
 
+// TestDecodeKeepsMessagesShort sends names that would flood or break a log.
+func TestDecodeKeepsMessagesShort(t *testing.T) {
+	for _, text := range []string{
+		`{"` + strings.Repeat("x", 1<<20) + `":1}`,
+		`{"vanilla_proofs":{"StackedDrg2KiBV1":[[{"a\n\u001b[31m` + strings.Repeat("y", 5000) + `":1}]]}}`,
+		`{"registered_proof":"` + strings.Repeat("z", 1<<20) + `"}`,
+	} {
+		_, err := Decode([]byte(text))
+		if err == nil || len(err.Error()) > 800 || strings.ContainsAny(err.Error(), "\n\x1b") {
+			t.Errorf("message %.900q", err)
+		}
+	}
+}
+
 func TestNonInteractiveIsAnErrorOfItsOwn(t *testing.T) {
 	for p := porep.Proof(0); p < porep.NumProofs; p++ {
 		_, err := Decode(fmt.Appendf(nil, `{"registered_proof":%q}`, p))

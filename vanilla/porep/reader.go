@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/go-json-experiment/json/jsontext"
@@ -256,21 +257,21 @@ func (r *reader) broken(err error, what string) error {
 
 // place names a position in the fields' own terms.
 func place(p jsontext.Pointer) string {
-	t := strings.Split(strings.TrimPrefix(string(p), "/"), "/")
-	if t[0] == "vanilla_proofs" && len(t) > 2 {
-		out := "partition " + t[2]
-		if len(t) > 3 {
-			out += ", challenge " + t[3]
-		}
-		if len(t) > 4 {
-			out += ", " + strings.Join(t[4:], "/")
-		}
-		return out
-	}
 	if p == "" {
 		return "top level"
 	}
-	return short(strings.TrimPrefix(string(p), "/"))
+	t := strings.Split(short(strings.TrimPrefix(string(p), "/")), "/")
+	if t[0] != "vanilla_proofs" || len(t) < 3 {
+		return strings.Join(t, "/")
+	}
+	out := "partition " + t[2]
+	if len(t) > 3 {
+		out += ", challenge " + t[3]
+	}
+	if len(t) > 4 {
+		out += ", " + strings.Join(t[4:], "/")
+	}
+	return out
 }
 
 func describe(k jsontext.Kind) string {
@@ -291,10 +292,17 @@ func describe(k jsontext.Kind) string {
 	return "nothing"
 }
 
-// short cuts a text of the caller for a message.
+// short makes a text of the caller fit for a message: of bounded length,
+// without control characters.
 func short(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "..."
+	const limit = 160 // longer than any place in an output
+	if len(s) > limit {
+		s = s[:limit] + "..."
 	}
-	return s
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
 }
