@@ -89,9 +89,11 @@ func (s *Sector) columnHashes() []fr.Element {
 	out := make([]fr.Element, s.Config.Size.Nodes())
 	hash := poseidon.ForArity(len(s.Layers))
 	split(len(out), s.Workers, func(from, to int) {
-		for v := from; v < to; v++ {
-			out[v] = hash.Hash(s.Column(uint64(v)))
+		columns := make([][]fr.Element, to-from)
+		for i := range columns {
+			columns[i] = s.Column(uint64(from + i))
 		}
+		hash.HashMany(out[from:to], columns)
 	})
 	return out
 }

@@ -19,9 +19,11 @@ func NewTree(form *vanilla.Tree, leaves []fr.Element, workers int) *Tree {
 		below := t.rows[len(t.rows)-1]
 		row := make([]fr.Element, len(below)/a)
 		split(len(row), workers, func(from, to int) {
-			for i := from; i < to; i++ {
-				row[i] = form.Node(below[i*a : (i+1)*a])
+			children := make([][]fr.Element, to-from)
+			for i := range children {
+				children[i] = below[(from+i)*a : (from+i+1)*a]
 			}
+			form.Nodes(row[from:to], children)
 		})
 		t.rows = append(t.rows, row)
 	}

@@ -187,7 +187,13 @@ func (c *columns) hashes(workers int) map[uint64]fr.Element {
 	nodes := slices.Collect(maps.Keys(c.labels))
 	out := make([]fr.Element, len(nodes))
 	hash := poseidon.ForArity(c.layers)
-	each(len(nodes), workers, func(i int) { out[i] = hash.Hash(c.column(nodes[i])) })
+	chunks(len(nodes), workers, func(from, to int) {
+		columns := make([][]fr.Element, to-from)
+		for i := range columns {
+			columns[i] = c.column(nodes[from+i])
+		}
+		hash.HashMany(out[from:to], columns)
+	})
 	leaves := map[uint64]fr.Element{}
 	for i, v := range nodes {
 		leaves[v] = out[i]

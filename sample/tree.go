@@ -29,8 +29,12 @@ func newSparse(form *vanilla.Tree, leaves map[uint64]fr.Element, workers int, ot
 		}
 		indices := slices.Collect(maps.Keys(above))
 		hashes := make([]fr.Element, len(indices))
-		each(len(indices), workers, func(i int) {
-			hashes[i] = form.Node(t.children(height, a, indices[i]))
+		chunks(len(indices), workers, func(from, to int) {
+			children := make([][]fr.Element, to-from)
+			for i := range children {
+				children[i] = t.children(height, a, indices[from+i])
+			}
+			form.Nodes(hashes[from:to], children)
 		})
 		for i, index := range indices {
 			above[index] = hashes[i]
@@ -135,6 +139,13 @@ func openAt(form *vanilla.Tree, node func(height int, index uint64) fr.Element, 
 		index /= arity
 	}
 	return p
+}
+
+// chunks runs f on consecutive ranges that cover 0..n-1, small ones so that
+// memory stays small.
+func chunks(n, workers int, f func(from, to int)) {
+	const size = 64
+	each((n+size-1)/size, workers, func(i int) { f(i*size, min(n, (i+1)*size)) })
 }
 
 // each runs f for 0..n-1 on some workers; on all processors if there are none.

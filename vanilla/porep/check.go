@@ -204,17 +204,53 @@ func (k *checker) data(ch *Challenge, node uint64) error {
 	return checkPath("path in tree D", &ch.Data, node, &k.commD, k.shape.data.Tree)
 }
 
-// columns checks the columns of the node and of its parents.
+// columns checks the columns of the node and of its parents: first what needs
+// no hash, then all hashes of columns and all paths together, which is faster.
 func (k *checker) columns(ch *Challenge, node uint64) error {
 	parents := k.graph.Parents(node)
+	var names [len(ch.Columns)]string
 	for i := range ch.Columns {
 		at := node
 		if i > 0 {
 			at = uint64(parents[i-1])
 		}
-		if err := k.checkColumn(columnName(i, at), &ch.Columns[i], at); err != nil {
+		c := &ch.Columns[i]
+		names[i] = columnName(i, at)
+		if uint64(c.Node) != at {
+			return differ(names[i]+", index of the column", fmt.Sprint(at), fmt.Sprint(c.Node))
+		}
+		if err := checkEnds(names[i]+", path in tree C", &c.Path, at, &k.commC); err != nil {
 			return err
 		}
+	}
+	if err := k.columnHashes(ch, &names); err != nil {
+		return err
+	}
+	return k.columnPaths(ch, &names)
+}
+
+func (k *checker) columnHashes(ch *Challenge, names *[1 + porep.Parents]string) error {
+	var rows [len(ch.Columns)][]fr.Element
+	var hashes [len(ch.Columns)]fr.Element
+	for i := range rows {
+		rows[i] = ch.Columns[i].Rows
+	}
+	k.column.HashMany(hashes[:], rows[:])
+	for i := range hashes {
+		if leaf := &ch.Columns[i].Path.Leaf; !hashes[i].Equal(leaf) {
+			return differ(names[i]+", hash of the column", hexElement(&hashes[i]), hexElement(leaf))
+		}
+	}
+	return nil
+}
+
+func (k *checker) columnPaths(ch *Challenge, names *[1 + porep.Parents]string) error {
+	var paths [len(ch.Columns)]*vanilla.Path
+	for i := range paths {
+		paths[i] = &ch.Columns[i].Path
+	}
+	if i, err := k.shape.tree.CheckAll(paths[:], &k.commC); err != nil {
+		return climbed(names[i]+", path in tree C", paths[i], &k.commC, k.shape.tree.Tree)
 	}
 	return nil
 }
@@ -228,16 +264,6 @@ func columnName(i int, node uint64) string {
 		return fmt.Sprintf("DRG parent %d (node %d)", i-1, node)
 	}
 	return fmt.Sprintf("expander parent %d (node %d)", i-1-porep.DRGParents, node)
-}
-
-func (k *checker) checkColumn(name string, c *Column, node uint64) error {
-	if uint64(c.Node) != node {
-		return differ(name+", index of the column", fmt.Sprint(node), fmt.Sprint(c.Node))
-	}
-	if h := k.column.Hash(c.Rows); !h.Equal(&c.Path.Leaf) {
-		return differ(name+", hash of the column", hexElement(&h), hexElement(&c.Path.Leaf))
-	}
-	return checkPath(name+", path in tree C", &c.Path, node, &k.commC, k.shape.tree.Tree)
 }
 
 // labels recomputes the labels of the node from the columns of its parents.

@@ -169,7 +169,11 @@ func TestNoNumberMayDiffer(t *testing.T) {
 	number := regexp.MustCompile(`[0-9]+[],}]`)
 	start := bytes.Index(data, []byte(`"vanilla_proofs"`)) + len(`"vanilla_proofs":{"StackedDrg2KiBV1":`)
 	all := number.FindAllIndex(data[start:], -1)
-	for i := 0; i < len(all); i += 71 {
+	stride := 71
+	if testing.Short() {
+		stride = 797
+	}
+	for i := 0; i < len(all); i += stride {
 		at := start + all[i][0]
 		changed := bytes.Clone(data)
 		if changed[at] == '0' || changed[at] == '2' {

@@ -19,7 +19,8 @@
 //     the decoder indexes without looking.
 //  2. Every value of a tree or column is a field element below the modulus.
 //  3. The decoder reads every byte: no field is unknown, doubled or missing.
-//  4. [Check] accepts exactly what the reference's verification of all
-//     partitions accepts, and refuses in addition what would lead to a proof of
-//     another statement.
+//  4. What [C1.Check] accepts, the reference's verification of all partitions
+//     accepts too. Check refuses in addition what would lead to a proof of
+//     another statement, and parts that proving does not need but that contradict
+//     the rest.
 package porep
