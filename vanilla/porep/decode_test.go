@@ -2,6 +2,7 @@ package porep
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -281,6 +282,7 @@ func TestNonInteractiveIsAnErrorOfItsOwn(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	small := reference(f, "porep-2KiB-V1")
+	first := decodeReference(f, "porep-2KiB-V1")
 	f.Add(small)
 	f.Add(rewritten(f, small))
 	f.Add([]byte(`{"SectorNum":1,"Phase1Out":"e30=","SectorSize":2048}`))
@@ -289,8 +291,17 @@ func FuzzDecode(f *testing.F) {
 		if (c == nil) == (err == nil) {
 			t.Fatalf("C1 %v, error %v", c != nil, err)
 		}
-		if err == nil && len(c.Partitions) != c.Proof.Config().Partitions() {
+		if err != nil {
+			return
+		}
+		if len(c.Partitions) != c.Proof.Config().Partitions() {
 			t.Fatalf("%d partitions of %v", len(c.Partitions), c.Proof)
+		}
+		// Sector 2126961807 of the reference: whatever passes the check has
+		// the reference's statement.
+		who := Identity{porep.ProverID(1013918), 2126961807}
+		if c.Check(context.Background(), who, 1) == nil && c.CommD != first.CommD {
+			t.Fatalf("another statement passes: comm_d %v", c.CommD)
 		}
 	})
 }
