@@ -18,6 +18,9 @@ const (
 	tailBitsMany = 14 // points left of a window's rows or columns, when windows
 	tailBitsFew  = 10 // are reduced in many groups, or in few
 
+	minWindows = 11 // so that buckets of a window have 23 bits at most
+	maxWindows = 40
+
 	refLimit  = 1 << 30 // indexes of points and slots
 	treeLevel = 32      // levels that the device counts
 )
@@ -120,7 +123,9 @@ func newPlan(f facts, cv curve, n int, v windows, group, recoded int) plan {
 	p.split = p.log / 2
 	p.halvings = min(max(p.log-tail, 0), p.split)
 	p.bits = [2]int{p.log - p.log/2, p.log / 2}
-	for p.threads = 512; p.threads > 32 && p.sortShared() > f.shared; p.threads /= 2 {
+	p.threads = 512
+	for p.threads > 32 && (p.sortShared() > f.shared || p.tile()/2 >= n) {
+		p.threads /= 2
 	}
 	p.blocks = max(1, min(f.sms, (n+p.tile()-1)/p.tile()))
 	return p
@@ -234,7 +239,7 @@ func planMSM(f facts, cv curve, n int, budget int64) (plan, error) {
 	cost := -1.0
 	for parts := 1; parts <= n && cost < 0; parts *= 2 {
 		size := (n + parts - 1) / parts
-		for count := 11; count <= 64; count++ {
+		for count := minWindows; count <= maxWindows; count++ {
 			p, ok := bestGrouping(f, cv, size, newWindows(count), budget)
 			if ok && (cost < 0 || p.cost() < cost) {
 				best, cost = p, p.cost()

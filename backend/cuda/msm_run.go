@@ -93,7 +93,7 @@ func (s *steps) scan(c scan) {
 	chunks := (c.length + scanItems - 1) / scanItems
 	sh := shape{grid: chunks, rows: c.rows, block: 256}
 	s.launch("msm_scan_sums", sh, c.in, uint32(c.length), uint32(c.sizes), c.sums)
-	s.launch("msm_scan_top", shape{grid: 1, rows: c.rows, block: 1024}, c.sums, uint32(chunks))
+	s.launch("msm_scan_top", shape{grid: 1, rows: c.rows, block: min(1024, (chunks+31)/32*32)}, c.sums, uint32(chunks))
 	s.launch("msm_scan_apply", sh, c.in, uint32(c.length), uint32(c.sizes), c.sums, c.out, c.totals)
 }
 

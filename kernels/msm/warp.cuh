@@ -3,23 +3,30 @@
 #pragma once
 #include "../field/base.cuh"
 
-#define FULL_WARP 0xffffffffu
-
-__device__ __forceinline__ uint32_t ballot(bool p) { return __nvvm_vote_ballot_sync(FULL_WARP, p); }
-__device__ __forceinline__ void warp_sync() { __nvvm_bar_warp_sync(FULL_WARP); }
-
-// The word of another lane: at a lane number, or at this lane's number XOR m.
-__device__ __forceinline__ uint32_t shuffle(uint32_t v, uint32_t lane) {
-    return (uint32_t)__nvvm_shfl_sync_idx_i32(FULL_WARP, (int)v, (int)lane, 31);
+// Written as asm, because the compiler ties its builtins to a newer PTX version
+// than the target's default.
+__device__ __forceinline__ uint32_t ballot(bool p) {
+    uint32_t r;
+    asm volatile("{ .reg .pred q; setp.ne.u32 q, %1, 0; vote.sync.ballot.b32 %0, q, 0xffffffff; }"
+                 : "=r"(r)
+                 : "r"((uint32_t)p));
+    return r;
 }
 
+__device__ __forceinline__ void warp_sync() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+
+// The word of the lane whose number is this lane's XOR m.
 __device__ __forceinline__ uint32_t shuffle_xor(uint32_t v, uint32_t m) {
-    return (uint32_t)__nvvm_shfl_sync_bfly_i32(FULL_WARP, (int)v, (int)m, 31);
+    uint32_t r;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(m));
+    return r;
 }
 
 // The word of the lane d below, or this lane's own where there is none.
 __device__ __forceinline__ uint32_t shuffle_up(uint32_t v, uint32_t d) {
-    return (uint32_t)__nvvm_shfl_sync_up_i32(FULL_WARP, (int)v, (int)d, 0);
+    uint32_t r;
+    asm volatile("shfl.sync.up.b32 %0, %1, %2, 0, 0xffffffff;" : "=r"(r) : "r"(v), "r"(d));
+    return r;
 }
 
 __device__ __forceinline__ uint32_t atomic_add(uint32_t* p, uint32_t v) {
@@ -42,3 +49,7 @@ __device__ __forceinline__ uint32_t warp_scan(uint32_t v) {
     }
     return v;
 }
+
+// The block's dynamic shared memory.
+extern __shared__ uint64_t dynamic_shared_words[];
+__device__ __forceinline__ void* dynamic_shared() { return dynamic_shared_words; }
