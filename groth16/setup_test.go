@@ -17,6 +17,7 @@ import (
 	"cuzk/circuit/porep"
 	"cuzk/circuit/post"
 	"cuzk/circuit/snap"
+	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/sector"
 	"cuzk/srs"
@@ -108,7 +109,10 @@ func TestSetupMakesBellpersonsKeys(t *testing.T) {
 	} {
 		t.Run(c.Name(), func(t *testing.T) {
 			if testing.Short() && c.Name() != "window-2KiB" {
-				t.Skip("seconds to a minute: runs without -short")
+				t.Skip("some seconds: runs without -short")
+			}
+			if strings.HasPrefix(c.Name(), "porep") || strings.HasPrefix(c.Name(), "update") {
+				testutil.Slow(t, "a key of a gigabyte")
 			}
 			checkSetup(t, c)
 		})

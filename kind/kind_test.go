@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/synth"
 )
@@ -49,8 +50,7 @@ func load(t testing.TB, name string) (*Job, *reference) {
 }
 
 // TestWitnessEqualsReference compares public inputs and digests of all
-// requests. The 32 GiB partition takes a minute and 4 GiB and, like
-// update-8MiB, runs without -short.
+// requests. The 32 GiB partition takes a minute and 4 GiB and is a slow test.
 func TestWitnessEqualsReference(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(requests, "*.witness.json"))
 	if err != nil || len(files) == 0 {
@@ -59,8 +59,11 @@ func TestWitnessEqualsReference(t *testing.T) {
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".witness.json")
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && (strings.Contains(name, "32GiB") || strings.HasSuffix(name, "8MiB")) {
-				t.Skip("slow: runs without -short")
+			if testing.Short() && strings.Contains(name, "8MiB") && !strings.HasPrefix(name, "w") {
+				t.Skip("up to 10 million variables: runs without -short")
+			}
+			if strings.Contains(name, "32GiB") {
+				testutil.Slow(t, "127 million variables, 4 GiB")
 			}
 			j, ref := load(t, name)
 			witness(t, j, ref)

@@ -12,6 +12,7 @@ import (
 	"cuzk/gadget/gadgettest"
 	"cuzk/gadget/merkle"
 	"cuzk/gadget/poseidon"
+	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/sector"
 )
@@ -42,16 +43,16 @@ func references(t testing.TB) map[string]reference {
 }
 
 // TestDigest expands the compiled form of every size and compares it with the
-// reference. The 32 and 64 GiB window circuits take half a minute each and run
-// without -short.
+// reference. The 32 and 64 GiB window circuits take half a minute each and are
+// slow tests.
 func TestDigest(t *testing.T) {
 	refs := references(t)
 	for _, kind := range []Kind{Winning, Window} {
 		for _, size := range sector.Sizes {
 			c := Blank(kind, size)
 			t.Run(c.Name(), func(t *testing.T) {
-				if testing.Short() && kind == Window && size >= sector.Size32GiB {
-					t.Skip("slow: runs without -short")
+				if kind == Window && size >= sector.Size32GiB {
+					testutil.Slow(t, "more than 125 million rows")
 				}
 				compiled, err := r1cs.Compile(c)
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cuzk/gadget/gadgettest"
+	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/sector"
 	"cuzk/vanilla/snap"
@@ -46,7 +47,7 @@ func blank(t testing.TB, size sector.Size) *Circuit {
 }
 
 // TestDigest expands the compiled form of every size and compares it with the
-// reference; sizes from 512 MiB on run without -short.
+// reference; sizes from 512 MiB on are slow tests.
 func TestDigest(t *testing.T) {
 	refs := references(t)
 	for _, size := range sector.Sizes {
@@ -55,8 +56,11 @@ func TestDigest(t *testing.T) {
 		}
 		c := blank(t, size)
 		t.Run(c.Name(), func(t *testing.T) {
-			if testing.Short() && size >= sector.Size8MiB {
-				t.Skip("slow: runs without -short")
+			if testing.Short() && size > sector.Size4KiB {
+				t.Skip("6 million rows and more: runs without -short")
+			}
+			if size >= sector.Size512MiB {
+				testutil.Slow(t, "more than 57 million rows")
 			}
 			compiled, err := r1cs.Compile(c)
 			if err != nil {
