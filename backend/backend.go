@@ -7,7 +7,7 @@
 // CPU, one GPU, several or a remote one differ in one package, and the check of
 // a proof never depends on the code that made it.
 //
-// Invariants that every implementation keeps ([RunConformance] checks them):
+// Invariants that every implementation keeps (package backend/conformance checks them):
 //
 //  1. The same key and assignment give the same five elements, bit for bit, on
 //     every backend and in every run.

@@ -33,13 +33,37 @@ type setup struct {
 func newSetup(t testing.TB, c r1cs.Circuit) *setup {
 	t.Helper()
 	s := &setup{circuit: conformance.Compile(t, c)}
-	s.key = conformance.Key(t, s.circuit)
+	s.key = newKey(t, s.circuit)
 	var err error
 	if s.prover, err = cpu.New(cpu.Options{}).Load(context.Background(), s.circuit, s.key); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.prover.Close() })
 	return s
+}
+
+// newKey makes a key as users do: into a file, which is then mapped.
+func newKey(t testing.TB, circuit *r1cs.Compiled) *srs.Key {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "insecure-"+circuit.Name()+".params")
+	var w *srs.Writer
+	open := func(vk *srs.VerifyingKey, s srs.Shape) (_ groth16.Sink, err error) {
+		w, err = srs.Create(path, vk, s)
+		return w, err
+	}
+	err := groth16.Setup(context.Background(), circuit, groth16.InsecureSecrets(), open, nil)
+	if err == nil {
+		err = w.Commit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := srs.OpenFile(context.Background(), path, srs.Options{Insecure: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { key.Close() })
+	return key
 }
 
 func (s *setup) prove(rnd groth16.Blinder, ws ...*r1cs.Assignment) ([]groth16.Proof, error) {
@@ -160,7 +184,7 @@ func TestProveBlindsProofs(t *testing.T) {
 
 // TestProveMakesBellpersonsProofs: with bellperson's r and s, the reference's
 // requests and the key from the known secrets, the bytes of the proof are
-// bellperson's.
+// bellperson's; and so are those of direct evaluation, which has no key.
 func TestProveMakesBellpersonsProofs(t *testing.T) {
 	for _, r := range []struct {
 		circuit  string
@@ -168,10 +192,15 @@ func TestProveMakesBellpersonsProofs(t *testing.T) {
 	}{
 		{"window-2KiB", []string{"window-2KiB-V1-1of2", "window-2KiB-V1-3of4", "window-2KiB-V1_2-2of2", "window-2KiB-V1_2-3of4"}},
 		{"winning-2KiB", []string{"winning-2KiB"}},
+		{"update-2KiB", []string{"update-2KiB"}},
+		{"porep-2KiB", []string{"porep-2KiB-V1_1"}},
 	} {
 		t.Run(r.circuit, func(t *testing.T) {
-			if testing.Short() && r.circuit != "window-2KiB" {
-				t.Skip("some seconds")
+			if testing.Short() {
+				if r.circuit != "window-2KiB" {
+					t.Skip("seconds to minutes: runs without -short")
+				}
+				r.requests = r.requests[len(r.requests)-1:]
 			}
 			id, err := srs.ParseID(r.circuit)
 			if err != nil {
@@ -182,9 +211,6 @@ func TestProveMakesBellpersonsProofs(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newSetup(t, blank)
-			if testing.Short() {
-				r.requests = r.requests[len(r.requests)-1:]
-			}
 			for _, name := range r.requests {
 				t.Run(name, func(t *testing.T) { checkRequest(t, s, name) })
 			}
@@ -204,12 +230,24 @@ func checkRequest(t *testing.T, s *setup, name string) {
 		t.Fatal(err)
 	}
 	b := groth16.Fixed{R: element(t, want.R), S: element(t, want.S)}
-	proofs, err := s.prove(b, witnesses(t, s.circuit, name)...)
+	ws := witnesses(t, s.circuit, name)
+	proofs, err := s.prove(b, ws...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := hex.EncodeToString(groth16.EncodeProofs(proofs)); got != want.Proof {
 		t.Errorf("proof\n%s, reference\n%s", got, want.Proof)
+	}
+	var direct string
+	for _, w := range ws {
+		e, err := groth16.Direct(context.Background(), s.circuit, groth16.InsecureSecrets(), w, (*groth16.Blinding)(&b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct += hex.EncodeToString(e.Proof().Encode())
+	}
+	if direct != want.Proof {
+		t.Errorf("direct evaluation gives\n%s, reference\n%s", direct, want.Proof)
 	}
 }
 

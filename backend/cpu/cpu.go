@@ -139,13 +139,16 @@ func (p *prover) openPoints(ctx context.Context, key *srs.Key) error {
 	return nil
 }
 
+// maxTasks is the most that gnark-crypto takes.
+const maxTasks = 1024
+
 func msmG1(p []bls12381.G1Affine, s []fr.Element) (sum bls12381.G1Affine, err error) {
-	_, err = sum.MultiExp(p, s, ecc.MultiExpConfig{NbTasks: cores()})
+	_, err = sum.MultiExp(p, s, ecc.MultiExpConfig{NbTasks: min(cores(), maxTasks)})
 	return sum, err
 }
 
 func msmG2(p []bls12381.G2Affine, s []fr.Element) (sum bls12381.G2Affine, err error) {
-	_, err = sum.MultiExp(p, s, ecc.MultiExpConfig{NbTasks: cores()})
+	_, err = sum.MultiExp(p, s, ecc.MultiExpConfig{NbTasks: min(cores(), maxTasks)})
 	return sum, err
 }
 
@@ -159,7 +162,7 @@ func (b *Backend) WorkBytes(circuit *r1cs.Compiled) (int64, error) {
 	}
 	n := layout.Counts
 	slice := int64(min(b.opt.Slice, layout.M()))
-	elements := int64(n.Aux-n.Bits) * (2*fr.Bytes + 8)
+	elements := int64(n.Aux-n.Bits) * 8
 	return 3*fr.Bytes*int64(layout.M()) + slice*(6*fp.Bytes+2*(fr.Bytes+32)) + elements + int64(n.Aux/8), nil
 }
 

@@ -23,38 +23,53 @@ type query[P affine.Point[F], F any, PF affine.Field[F]] struct {
 
 // sum is the sum over the set of point times value.
 func (q *query[P, F, PF]) sum(ctx context.Context, s *selection, slice int, report func(float64)) (P, error) {
-	positions, values := q.others(s)
 	// One multi-exponentiated point costs about as much as 16 additions.
-	ones := float64(s.ones.Count())
-	share := ones / (ones + 16*float64(len(values)) + 1)
+	ones, others := float64(s.ones.Count()), float64(len(s.others))
+	share := ones / (ones + 16*others + 1)
 	plain, err := q.sumOnes(ctx, s, func(x float64) { report(share * x) })
 	if err != nil {
 		return plain, err
 	}
 	var total affine.Sum[P, F, PF]
 	total.Add(&plain)
-	for from := 0; from < len(values); from += slice {
-		to := min(from+slice, len(values))
-		part, err := q.slice(ctx, positions[from:to], values[from:to])
+	cut := &cutter{s: s, set: q.set, most: min(slice, len(s.others))}
+	for cut.next() {
+		part, err := q.slice(ctx, cut.positions, cut.values)
 		if err != nil {
 			return part, err
 		}
 		total.Add(&part)
-		report(share + (1-share)*float64(to)/float64(len(values)))
+		report(share + (1-share)*float64(cut.at)/others)
 	}
 	return total.Total(), ctx.Err()
 }
 
-// others are the positions and values of the variables of the set that need
-// multi-exponentiation.
-func (q *query[P, F, PF]) others(s *selection) (positions []uint32, values []fr.Element) {
-	for i, slot := range s.others {
-		if q.set.bits.Has(int(slot)) {
-			positions = append(positions, uint32(q.set.position(int(slot))))
-			values = append(values, s.values[i])
+// cutter cuts the variables that need multi-exponentiation and belong to a set
+// into slices.
+type cutter struct {
+	s    *selection
+	set  *slotSet
+	most int // variables in a slice
+	at   int // variables looked at
+
+	positions []uint32 // the slice: positions of points
+	values    []fr.Element
+}
+
+// next makes the next slice and tells whether there is one.
+func (c *cutter) next() bool {
+	if c.positions == nil {
+		c.positions, c.values = make([]uint32, 0, c.most), make([]fr.Element, 0, c.most)
+	}
+	c.positions, c.values = c.positions[:0], c.values[:0]
+	for ; c.at < len(c.s.others) && len(c.values) < c.most; c.at++ {
+		o := c.s.others[c.at]
+		if c.set.bits.Has(int(o.slot)) {
+			c.positions = append(c.positions, uint32(c.set.position(int(o.slot))))
+			c.values = append(c.values, *c.s.value(o.number))
 		}
 	}
-	return positions, values
+	return len(c.values) > 0
 }
 
 // slice is one multi-exponentiation.

@@ -149,9 +149,9 @@ func BenchmarkMSM(b *testing.B) {
 		q := benchQuery(n)
 		for name, values := range map[string]fr.Vector{"full": randomVector(10, n), "byte": bytesOnly(n)} {
 			b.Run(fmt.Sprintf("%s/2^%d", name, logN), func(b *testing.B) {
-				s := &selection{ones: r1cs.NewBitset(n), values: values}
+				s := &selection{ones: r1cs.NewBitset(n), w: &r1cs.Assignment{Elements: values}}
 				for i := range n {
-					s.others = append(s.others, uint32(i))
+					s.others = append(s.others, other{uint32(i), uint32(i)})
 				}
 				for b.Loop() {
 					if _, err := q.sum(context.Background(), s, DefaultSlice, func(float64) {}); err != nil {

@@ -8,35 +8,55 @@ import (
 	"cuzk/r1cs"
 )
 
+// selection is an assignment sorted by what its values cost: zeros cost
+// nothing and are in neither list.
+type selection struct {
+	w      *r1cs.Assignment
+	ones   r1cs.Bitset // slots whose value is one
+	others []other     // variables with any other value, by ascending slot
+}
+
+// other is a variable that needs multi-exponentiation. Its value is found by
+// number: inputs first, then elements.
+type other struct{ slot, number uint32 }
+
 // sel sorts an assignment that fits the circuit.
 func (p *prover) sel(w *r1cs.Assignment) *selection {
-	s := &selection{ones: r1cs.NewBitset(p.auxSlot() + p.layout.Counts.Aux)}
-	for i := range w.Inputs {
-		s.put(i, &w.Inputs[i])
+	first := p.auxSlot()
+	s := &selection{w: w, ones: r1cs.NewBitset(first + p.layout.Counts.Aux)}
+	number := 0
+	for ; number < len(w.Inputs); number++ {
+		s.put(number, number)
 	}
 	from := bitReader{words: w.Bits}
-	element, first := 0, p.auxSlot()
 	for i, kinds := range p.kinds {
 		s.ones[first/64+i] |= from.deposit(kinds)
 		n := min(64, p.layout.Counts.Aux-64*i)
 		for rest := ^kinds & (^uint64(0) >> (64 - n)); rest != 0; rest &= rest - 1 {
-			s.put(first+64*i+bits.TrailingZeros64(rest), &w.Elements[element])
-			element++
+			s.put(first+64*i+bits.TrailingZeros64(rest), number)
+			number++
 		}
 	}
 	return s
 }
 
-// put files the value of a slot.
-func (s *selection) put(slot int, x *fr.Element) {
-	switch {
+// put files the variable of a slot.
+func (s *selection) put(slot, number int) {
+	switch x := s.value(uint32(number)); {
 	case x.IsZero():
 	case x.IsOne():
 		s.ones.Set(slot)
 	default:
-		s.others = append(s.others, uint32(slot))
-		s.values = append(s.values, *x)
+		s.others = append(s.others, other{uint32(slot), uint32(number)})
 	}
+}
+
+// value is the value of the variable of a number.
+func (s *selection) value(number uint32) *fr.Element {
+	if n := uint32(len(s.w.Inputs)); number >= n {
+		return &s.w.Elements[number-n]
+	}
+	return &s.w.Inputs[number]
 }
 
 // bitReader hands out bits in order.

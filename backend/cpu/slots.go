@@ -3,8 +3,6 @@ package cpu
 import (
 	"math/bits"
 
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-
 	"cuzk/r1cs"
 )
 
@@ -60,11 +58,3 @@ func (s *slotSet) position(i int) int {
 
 // words is the storage in words of 64 bits.
 func (s *slotSet) words() int { return len(s.bits) + len(s.before)/2 }
-
-// selection is an assignment sorted by what its values cost: zeros cost
-// nothing and are in neither list.
-type selection struct {
-	ones   r1cs.Bitset  // slots whose value is one
-	others []uint32     // slots with any other value, ascending
-	values []fr.Element // their values
-}
