@@ -210,7 +210,7 @@ func (c *Core) Possible(j *Job) error {
 	}
 	err := error(ErrNoDevice)
 	for _, d := range c.devices {
-		if c.cfg.CPU == CPUNever && d.Class == CPU || !j.Work.On(d.Class).Able {
+		if c.cfg.CPU == CPUNever && d.Class == CPU || !on(&j.Work, d.Class).Able {
 			continue
 		}
 		if err = c.mem.Possible(c.alone(j, d)); err == nil {
@@ -224,7 +224,7 @@ func (c *Core) Possible(j *Job) error {
 // alone is what a partition, its key and its proving take together on a device,
 // with the reserve that it must leave alone.
 func (c *Core) alone(j *Job, d *device) budget.Need {
-	p := j.Work.On(d.Class)
+	p := on(&j.Work, d.Class)
 	n := d.on(p.Key.Plus(p.Prove)).Plus(budget.Need{Host: j.Work.Witness})
 	if j.Class < job.Critical {
 		n.Host += c.cfg.Reserve

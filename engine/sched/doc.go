@@ -84,34 +84,19 @@ type Device struct {
 	Memory budget.Bytes // own memory; 0 for the CPU, which uses the host's
 }
 
-// Placement is what proving takes on one class of device.
-type Placement struct {
-	Able  bool
-	Key   budget.Need // while the key is resident
-	Prove budget.Need // while one partition is proved
-}
+// Placement and Work say what a kind's partitions take, Usual how long.
+type (
+	Placement = budget.Placement
+	Work      = budget.Work
+	Usual     = budget.Usual
+)
 
-// Work is what the partitions of a job take.
-type Work struct {
-	Decoded  budget.Bytes // host, for the decoded request while any partition is being made
-	Synth    budget.Bytes // host, while one witness is being made, beyond the witness
-	Witness  budget.Bytes // host, until the proof has been checked
-	CPU, GPU Placement
-	Usual    Usual
-}
-
-// On is the placement for a class of device.
-func (w *Work) On(c DeviceClass) *Placement {
+// on is the placement of work for a class of device.
+func on(w *Work, c DeviceClass) *Placement {
 	if c == CPU {
 		return &w.CPU
 	}
 	return &w.GPU
-}
-
-// Usual are the times that stages usually take; 0 where nothing is known, then
-// the stage is not watched.
-type Usual struct {
-	Synthesise, ProveCPU, ProveGPU, Check, LoadKey Time
 }
 
 // Job is what the core needs to know of a job.

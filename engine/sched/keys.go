@@ -302,7 +302,7 @@ func (c *Core) cover(p *part) bool {
 // better prefers a device where the key fits at once, then one that is not
 // loading another key, then the emptier one.
 func (c *Core) better(a, b *device, p *part) bool {
-	need := func(d *device) budget.Need { return d.on(p.job.spec.Work.On(d.Class).Key) }
+	need := func(d *device) budget.Need { return d.on(on(&p.job.spec.Work, d.Class).Key) }
 	if x, y := c.fits(c.rank(p), need(a)), c.fits(c.rank(p), need(b)); x != y {
 		return x
 	}
@@ -314,7 +314,7 @@ func (c *Core) better(a, b *device, p *part) bool {
 
 // fetch loads a partition's key on a device, or makes room for it.
 func (c *Core) fetch(p *part, d *device) bool {
-	need := d.on(p.job.spec.Work.On(d.Class).Key)
+	need := d.on(on(&p.job.spec.Work, d.Class).Key)
 	if d.loading > 0 && p.job.spec.Class < job.Critical {
 		return false
 	}
@@ -346,7 +346,7 @@ func (c *Core) spread(d *device) {
 			return // it has work, or is about to
 		}
 		if c.demand(p) > c.supply(p) {
-			need := d.on(p.job.spec.Work.On(d.Class).Key)
+			need := d.on(on(&p.job.spec.Work, d.Class).Key)
 			if !c.fits(lastRank, need) {
 				c.dropUnwanted(d, need)
 				return
@@ -388,7 +388,7 @@ func (c *Core) loadPreload(pre *preload) {
 			slices.Contains(pre.away, d) || !c.preloadOn(pre.key, &pre.work, d) || c.residency(pre.key, d) != nil {
 			continue
 		}
-		if need := d.on(pre.work.On(d.Class).Key); c.fits(lastRank, need) {
+		if need := d.on(on(&pre.work, d.Class).Key); c.fits(lastRank, need) {
 			c.loadKey(pre.key, d, need, pre.work.Usual.LoadKey, true)
 		}
 	}
@@ -407,7 +407,7 @@ func (c *Core) displace(r *residency) {
 // preloadOn tells whether a preloaded key belongs on a device: the GPUs, and
 // the CPU where it is asked to prove like a GPU or is all there is.
 func (c *Core) preloadOn(key string, w *Work, d *device) bool {
-	if !w.On(d.Class).Able || c.barred(key, d) || c.mem.Possible(c.alone(&Job{Work: *w}, d)) != nil {
+	if !on(w, d.Class).Able || c.barred(key, d) || c.mem.Possible(c.alone(&Job{Work: *w}, d)) != nil {
 		return false
 	}
 	if d.Class == GPU || c.cfg.CPU == CPUAlways {

@@ -46,7 +46,7 @@ func (c *Core) settle() {
 func (c *Core) place(p *part) {
 	var short *device
 	for _, d := range c.candidates(p) {
-		if c.fits(c.rank(p), d.on(p.job.spec.Work.On(d.Class).Prove)) {
+		if c.fits(c.rank(p), d.on(on(&p.job.spec.Work, d.Class).Prove)) {
 			c.startProof(p, d)
 			return
 		}
@@ -55,7 +55,7 @@ func (c *Core) place(p *part) {
 		}
 	}
 	if short != nil {
-		c.makeRoom(p, short, short.on(p.job.spec.Work.On(short.Class).Prove))
+		c.makeRoom(p, short, short.on(on(&p.job.spec.Work, short.Class).Prove))
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *Core) fits(me rank, need budget.Need) bool {
 
 func (c *Core) startProof(p *part, d *device) {
 	w := &p.job.spec.Work
-	lease, _ := c.mem.Reserve(d.on(w.On(d.Class).Prove)) // fits: asked just before
+	lease, _ := c.mem.Reserve(d.on(on(w, d.Class).Prove)) // fits: asked just before
 	r := c.resident(p.job.spec.Key, d)
 	r.refs++
 	d.running++
@@ -340,7 +340,7 @@ func (c *Core) leastProve(p *part) budget.Bytes {
 	least := budget.Bytes(-1)
 	for _, d := range c.devices {
 		if c.suits(p, d) {
-			w := p.job.spec.Work.On(d.Class)
+			w := on(&p.job.spec.Work, d.Class)
 			n := w.Key.Plus(w.Prove)
 			if h := n.Host + n.Pinned; least < 0 || h < least {
 				least = h

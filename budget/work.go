@@ -1,0 +1,25 @@
+package budget
+
+import "time"
+
+// Placement is what proving takes on one class of device.
+type Placement struct {
+	Able  bool
+	Key   Need // while the key is resident
+	Prove Need // while one partition is proved
+}
+
+// Work is what the partitions of a job take.
+type Work struct {
+	Decoded  Bytes // host, for the decoded request while any partition is being made
+	Synth    Bytes // host, while one witness is being made, beyond the witness
+	Witness  Bytes // host, until the proof has been checked
+	CPU, GPU Placement
+	Usual    Usual
+}
+
+// Usual are the times that stages usually take; 0 where nothing is known, then
+// the stage is not watched.
+type Usual struct {
+	Synthesise, ProveCPU, ProveGPU, Check, LoadKey time.Duration
+}

@@ -1,0 +1,198 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"cuzk/job"
+)
+
+const columns = `id, request_id, digest, size, kind, class, submitted, deadline, state,
+	proof, proof_sum, failure, message, ended, t_queue, t_key, t_synthesise, t_prove, t_total`
+
+// Create implements [job.Store].
+func (s *Store) Create(ctx context.Context, j job.Job) (job.Job, bool, error) {
+	const q = `insert into job (id, request_id, digest, dedupe, size, kind, class, submitted, deadline, state,
+		proof_sum, failure, message, ended, t_queue, t_key, t_synthesise, t_prove, t_total)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, '', '', 0, 0, 0, 0, 0, 0) on conflict (dedupe) do nothing`
+	j.State, j.Result = job.Live, job.Result{}
+	res, err := s.db.ExecContext(ctx, q, j.ID, j.RequestID, j.Digest.String(), dedupe(j), j.Size, j.Kind, int(j.Class),
+		nanos(j.Submitted), nanos(j.Deadline), string(j.State))
+	if err != nil {
+		return job.Job{}, false, fmt.Errorf("store job %s: %w", j.ID, err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 1 {
+		return j, err == nil, err
+	}
+	old, err := scan(s.db.QueryRowContext(ctx, `select `+columns+` from job where dedupe = $1`, dedupe(j)))
+	if errors.Is(err, job.ErrNotFound) { // ended between the two statements
+		return s.Create(ctx, j)
+	}
+	return old, false, err
+}
+
+// Get implements [job.Store].
+func (s *Store) Get(ctx context.Context, id string) (job.Job, error) {
+	j, err := scan(s.db.QueryRowContext(ctx, `select `+columns+` from job where id = $1`, id))
+	if err != nil {
+		return job.Job{}, fmt.Errorf("read job %q: %w", id, err)
+	}
+	return j, nil
+}
+
+type row interface{ Scan(...any) error }
+
+func scan(r row) (job.Job, error) {
+	var j job.Job
+	var digest, state, failure string
+	var class, proofSum, submitted, deadline, ended int64
+	t := &j.Result.Times
+	err := r.Scan(&j.ID, &j.RequestID, &digest, &j.Size, &j.Kind, &class, &submitted, &deadline, &state,
+		&j.Result.Proof, &proofSum, &failure, &j.Result.Message, &ended, &t.Queue, &t.Key, &t.Synthesise, &t.Prove, &t.Total)
+	if errors.Is(err, sql.ErrNoRows) {
+		return job.Job{}, job.ErrNotFound
+	}
+	if err != nil {
+		return job.Job{}, err
+	}
+	j.Class, j.State, j.Result.Failure = job.Class(class), job.State(state), job.Failure(failure)
+	j.Submitted, j.Deadline, j.Result.Ended = moment(submitted), moment(deadline), moment(ended)
+	if j.Digest, err = job.ParseDigest(digest); err != nil {
+		return job.Job{}, fmt.Errorf("job %s: %w: %w", j.ID, job.ErrCorrupt, err)
+	}
+	if sum(j.Result.Proof) != proofSum {
+		return job.Job{}, fmt.Errorf("job %s: the proof has another checksum than was stored: %w", j.ID, job.ErrCorrupt)
+	}
+	return j, nil
+}
+
+// SetClass implements [job.Store].
+func (s *Store) SetClass(ctx context.Context, id string, c job.Class) error {
+	return s.ofLive(ctx, s.db, id, `update job set class = $1 where id = $2 and state = 'live'`, int(c), id)
+}
+
+// executor is a database or a transaction.
+type executor interface {
+	ExecContext(ctx context.Context, q string, args ...any) (sql.Result, error)
+}
+
+// ofLive runs a statement that changes one row if the job lives, and finds out
+// why if it changed none.
+func (s *Store) ofLive(ctx context.Context, db executor, id, q string, args ...any) error {
+	res, err := db.ExecContext(ctx, q, args...)
+	if err != nil {
+		return fmt.Errorf("write job %s: %w", id, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n > 0 {
+		return err
+	}
+	if _, err := s.Get(ctx, id); err != nil {
+		return err
+	}
+	return fmt.Errorf("write job %s: %w", id, job.ErrEnded)
+}
+
+// SavePartition implements [job.Store].
+func (s *Store) SavePartition(ctx context.Context, id string, index int, proof []byte) error {
+	const q = `insert into part (job, part, proof, proof_sum)
+		select $1, $2, $3, $4 from job where id = $1 and state = 'live'
+		on conflict (job, part) do update set proof = excluded.proof, proof_sum = excluded.proof_sum`
+	return s.ofLive(ctx, s.db, id, q, id, index, proof, sum(proof))
+}
+
+// Partitions implements [job.Store].
+func (s *Store) Partitions(ctx context.Context, id string) (map[int][]byte, error) {
+	rows, err := s.db.QueryContext(ctx, `select part, proof, proof_sum from part where job = $1`, id)
+	if err != nil {
+		return nil, fmt.Errorf("read partitions of job %s: %w", id, err)
+	}
+	defer rows.Close()
+	out := map[int][]byte{}
+	for rows.Next() {
+		var k int
+		var proof []byte
+		var want int64
+		if err := rows.Scan(&k, &proof, &want); err != nil {
+			return nil, fmt.Errorf("read partitions of job %s: %w", id, err)
+		}
+		if sum(proof) == want {
+			out[k] = proof
+		}
+	}
+	return out, rows.Err()
+}
+
+// Finish implements [job.Store].
+func (s *Store) Finish(ctx context.Context, id string, state job.State, r job.Result) error {
+	if !state.Final() {
+		return fmt.Errorf("finish job %s: %q is not a final state", id, state)
+	}
+	keep := `dedupe`
+	if state != job.Completed {
+		keep, r.Proof = `null`, nil
+	}
+	q := `update job set state = $1, proof = $2, proof_sum = $3, failure = $4, message = $5, ended = $6, t_queue = $7,
+		t_key = $8, t_synthesise = $9, t_prove = $10, t_total = $11, dedupe = ` + keep + ` where id = $12 and state = 'live'`
+	t := r.Times
+	args := []any{string(state), r.Proof, sum(r.Proof), string(r.Failure), r.Message, nanos(r.Ended),
+		int64(t.Queue), int64(t.Key), int64(t.Synthesise), int64(t.Prove), int64(t.Total), id}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("finish job %s: %w", id, err)
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	if err := s.ofLive(ctx, tx, id, q, args...); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `delete from part where job = $1`, id); err != nil {
+		return fmt.Errorf("finish job %s: %w", id, err)
+	}
+	return tx.Commit()
+}
+
+// Live implements [job.Store].
+func (s *Store) Live(ctx context.Context) ([]job.Job, error) {
+	return s.list(ctx, `select `+columns+` from job where state = 'live' order by submitted, id`)
+}
+
+// Recent implements [job.Store].
+func (s *Store) Recent(ctx context.Context, max int) ([]job.Job, error) {
+	const q = `select id, request_id, digest, size, kind, class, submitted, deadline, state,
+		null, 0, failure, message, ended, t_queue, t_key, t_synthesise, t_prove, t_total
+		from job order by submitted desc, id desc limit $1`
+	return s.list(ctx, q, max)
+}
+
+func (s *Store) list(ctx context.Context, q string, args ...any) ([]job.Job, error) {
+	rows, err := s.db.QueryContext(ctx, q, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	defer rows.Close()
+	var out []job.Job
+	for rows.Next() {
+		j, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list jobs: %w", err)
+		}
+		out = append(out, j)
+	}
+	return out, rows.Err()
+}
+
+// Prune implements [job.Store].
+func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
+	res, err := s.db.ExecContext(ctx, `delete from job where state <> 'live' and ended < $1`, nanos(before))
+	if err != nil {
+		return 0, fmt.Errorf("prune jobs: %w", err)
+	}
+	if _, err := s.db.ExecContext(ctx, `delete from part where job not in (select id from job where state = 'live')`); err != nil {
+		return 0, fmt.Errorf("prune partitions: %w", err)
+	}
+	n, err := res.RowsAffected()
+	return int(n), err
+}
