@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/sector"
 )
@@ -37,14 +38,17 @@ func references(t testing.TB) map[string]reference {
 }
 
 // TestDigest expands the compiled form of every size and compares it with the
-// reference. Sizes from 512 MiB on take long and run without -short.
+// reference. Sizes from 32 GiB on have 130 million rows and are slow tests.
 func TestDigest(t *testing.T) {
 	refs := references(t)
 	for _, size := range sector.Sizes {
 		c := Blank(size)
 		t.Run(c.Name(), func(t *testing.T) {
 			if testing.Short() && size > sector.Size2KiB {
-				t.Skip("slow: runs without -short")
+				t.Skip("seconds: runs without -short")
+			}
+			if size >= sector.Size32GiB {
+				testutil.Slow(t, "130 million rows")
 			}
 			compiled, err := r1cs.Compile(c)
 			if err != nil {
