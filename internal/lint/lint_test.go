@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"bytes"
 	"go/ast"
+	"go/format"
 	"go/parser"
 	"go/token"
 	"os"
@@ -68,6 +70,7 @@ type file struct {
 	test      bool
 	imports   []string
 	ast       *ast.File
+	src       []byte
 	lines     int
 }
 
@@ -97,7 +100,7 @@ func files(t *testing.T) []file {
 		if dir == "." {
 			dir = ""
 		}
-		f := file{path: path, pkg: dir, test: strings.HasSuffix(path, "_test.go"), ast: tree, lines: strings.Count(string(src), "\n")}
+		f := file{path: path, pkg: dir, test: strings.HasSuffix(path, "_test.go"), ast: tree, src: src, lines: strings.Count(string(src), "\n")}
 		for _, i := range tree.Imports {
 			p, _ := strconv.Unquote(i.Path.Value)
 			f.imports = append(f.imports, p)
@@ -261,13 +264,15 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 	return ok && id.IsExported()
 }
 
-// TestFormatted runs gofmt.
+// TestFormatted formats every file as gofmt does.
 func TestFormatted(t *testing.T) {
-	out, err := exec.Command("gofmt", "-l", root).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out) > 0 {
-		t.Errorf("not formatted:\n%s", out)
+	for _, f := range files(t) {
+		want, err := format.Source(f.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, f.src) {
+			t.Errorf("%s is not formatted: run gofmt -w on it", f.path)
+		}
 	}
 }
