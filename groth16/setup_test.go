@@ -119,6 +119,20 @@ func TestSetupMakesBellpersonsKeys(t *testing.T) {
 	}
 }
 
+// sized skips what the size of the test run has no room for.
+func sized(t *testing.T, circuit string) {
+	t.Helper()
+	switch circuit {
+	case "window-2KiB":
+	case "winning-2KiB":
+		if testing.Short() {
+			t.Skip("some seconds: runs without -short")
+		}
+	default:
+		testutil.Slow(t, "a key of a gigabyte")
+	}
+}
+
 // checkSetup compares a whole key with the reference by its digest.
 func checkSetup(t *testing.T, c r1cs.Circuit) {
 	want := referenceKeys(t)[c.Name()]
