@@ -36,7 +36,11 @@ func (s *Store) Create(ctx context.Context, j job.Job) (job.Job, bool, error) {
 
 // Get implements [job.Store].
 func (s *Store) Get(ctx context.Context, id string) (job.Job, error) {
-	j, err := scan(s.db.QueryRowContext(ctx, `select `+columns+` from job where id = $1`, id))
+	return get(ctx, s.db, id)
+}
+
+func get(ctx context.Context, db executor, id string) (job.Job, error) {
+	j, err := scan(db.QueryRowContext(ctx, `select `+columns+` from job where id = $1`, id))
 	if err != nil {
 		return job.Job{}, fmt.Errorf("read job %q: %w", id, err)
 	}
@@ -71,17 +75,18 @@ func scan(r row) (job.Job, error) {
 
 // SetClass implements [job.Store].
 func (s *Store) SetClass(ctx context.Context, id string, c job.Class) error {
-	return s.ofLive(ctx, s.db, id, `update job set class = $1 where id = $2 and state = 'live'`, int(c), id)
+	return ofLive(ctx, s.db, id, `update job set class = $1 where id = $2 and state = 'live'`, int(c), id)
 }
 
 // executor is a database or a transaction.
 type executor interface {
 	ExecContext(ctx context.Context, q string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, q string, args ...any) *sql.Row
 }
 
 // ofLive runs a statement that changes one row if the job lives, and finds out
 // why if it changed none.
-func (s *Store) ofLive(ctx context.Context, db executor, id, q string, args ...any) error {
+func ofLive(ctx context.Context, db executor, id, q string, args ...any) error {
 	res, err := db.ExecContext(ctx, q, args...)
 	if err != nil {
 		return fmt.Errorf("write job %s: %w", id, err)
@@ -90,7 +95,7 @@ func (s *Store) ofLive(ctx context.Context, db executor, id, q string, args ...a
 	if err != nil || n > 0 {
 		return err
 	}
-	if _, err := s.Get(ctx, id); err != nil {
+	if _, err := get(ctx, db, id); err != nil {
 		return err
 	}
 	return fmt.Errorf("write job %s: %w", id, job.ErrEnded)
@@ -101,7 +106,7 @@ func (s *Store) SavePartition(ctx context.Context, id string, index int, proof [
 	const q = `insert into part (job, part, proof, proof_sum)
 		select $1, $2, $3, $4 from job where id = $1 and state = 'live'
 		on conflict (job, part) do update set proof = excluded.proof, proof_sum = excluded.proof_sum`
-	return s.ofLive(ctx, s.db, id, q, id, index, proof, sum(proof))
+	return ofLive(ctx, s.db, id, q, id, index, proof, sum(proof))
 }
 
 // Partitions implements [job.Store].
@@ -145,7 +150,7 @@ func (s *Store) Finish(ctx context.Context, id string, state job.State, r job.Re
 		return fmt.Errorf("finish job %s: %w", id, err)
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	if err := s.ofLive(ctx, tx, id, q, args...); err != nil {
+	if err := ofLive(ctx, tx, id, q, args...); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `delete from part where job = $1`, id); err != nil {
