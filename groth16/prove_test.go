@@ -18,6 +18,7 @@ import (
 	"cuzk/backend/conformance"
 	"cuzk/backend/cpu"
 	"cuzk/groth16"
+	"cuzk/internal/testutil"
 	"cuzk/kind"
 	"cuzk/r1cs"
 	"cuzk/srs"
@@ -196,10 +197,12 @@ func TestProveMakesBellpersonsProofs(t *testing.T) {
 		{"porep-2KiB", []string{"porep-2KiB-V1_1"}},
 	} {
 		t.Run(r.circuit, func(t *testing.T) {
-			if testing.Short() {
-				if r.circuit != "window-2KiB" {
-					t.Skip("seconds to minutes: runs without -short")
-				}
+			switch {
+			case strings.HasPrefix(r.circuit, "update"), strings.HasPrefix(r.circuit, "porep"):
+				testutil.Slow(t, "a key of a gigabyte, two million variables")
+			case testing.Short() && r.circuit != "window-2KiB":
+				t.Skip("some seconds: runs without -short")
+			case testing.Short():
 				r.requests = r.requests[len(r.requests)-1:]
 			}
 			id, err := srs.ParseID(r.circuit)
@@ -279,4 +282,29 @@ func witnesses(t testing.TB, circuit *r1cs.Compiled, name string) (ws []*r1cs.As
 		ws = append(ws, w)
 	}
 	return ws
+}
+
+func BenchmarkProve(b *testing.B) {
+	for _, r := range []struct{ circuit, request string }{
+		{"window-2KiB", "window-2KiB-V1-1of2"},
+		{"winning-2KiB", "winning-2KiB"},
+	} {
+		b.Run(r.circuit, func(b *testing.B) {
+			id, err := srs.ParseID(r.circuit)
+			if err != nil {
+				b.Fatal(err)
+			}
+			blank, err := kind.Blank(id)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := newSetup(b, blank)
+			ws := witnesses(b, s.circuit, r.request)
+			for b.Loop() {
+				if _, err := s.prove(groth16.Fixed{}, ws...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
