@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/crypto/blake2b"
+
+	"cuzk/internal/atomicfile"
 )
 
 // Progress hears how much of a file has been digested, in bytes.
@@ -154,15 +156,5 @@ func replaceFile(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	if _, err = tmp.Write(b); err == nil {
-		err = publish(tmp, path)
-	}
-	if err != nil {
-		discard(tmp)
-	}
-	return err
+	return atomicfile.WriteFile(path, b)
 }

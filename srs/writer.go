@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+
+	"cuzk/internal/atomicfile"
 )
 
 // Writer writes a .params file as a stream: the verifying key at once, then the
@@ -18,7 +19,7 @@ import (
 // Until Commit the file has a temporary name; Abort, or an error, leaves nothing
 // behind. Not for concurrent use.
 type Writer struct {
-	tmp     *os.File
+	file    *atomicfile.File
 	buf     *bufio.Writer
 	path    string
 	lists   []list // what is still to come; the first is being written
@@ -41,15 +42,15 @@ func Create(path string, vk *VerifyingKey, s Shape) (*Writer, error) {
 	if len(vk.IC) != s.Inputs {
 		return nil, fmt.Errorf("write key %s: verifying key has %d inputs, shape says %d", path, len(vk.IC), s.Inputs)
 	}
-	tmp, err := createTemp(path)
+	file, err := create(path)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{tmp: tmp, buf: bufio.NewWriterSize(tmp, 1<<20), path: path, lists: []list{
+	w := &Writer{file: file, buf: bufio.NewWriterSize(file, 1<<20), path: path, lists: []list{
 		{name: nameH, size: g1Size, left: s.H}, {name: nameL, size: g1Size, left: s.L},
 		{name: nameA, size: g1Size, left: s.A}, {name: nameB1, size: g1Size, left: s.B},
 		{name: nameB2, size: g2Size, left: s.B}}}
-	if err := reserve(tmp, s.ParamsBytes()); err != nil {
+	if err := reserve(file.Temporary(), s.ParamsBytes()); err != nil {
 		return nil, w.fail(err)
 	}
 	if _, err := w.buf.Write(vk.Encode()); err != nil {
@@ -58,17 +59,16 @@ func Create(path string, vk *VerifyingKey, s Shape) (*Writer, error) {
 	return w, w.advance()
 }
 
-// createTemp makes a file beside path that Commit will rename.
-func createTemp(path string) (*os.File, error) {
-	name := filepath.Base(path)
-	if !strings.Contains(name, "insecure") {
+// create begins a file whose name says that it is no published key.
+func create(path string) (*atomicfile.File, error) {
+	if !strings.Contains(filepath.Base(path), "insecure") {
 		return nil, fmt.Errorf("write key %s: the name of a key made here must contain \"insecure\"", path)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+name+".*.partial")
+	f, err := atomicfile.Create(path)
 	if err != nil {
-		return nil, fmt.Errorf("write key %s: %w", path, err)
+		return nil, fmt.Errorf("write key: %w", err)
 	}
-	return tmp, nil
+	return f, nil
 }
 
 // G1 appends points of h, l, a or b_g1. A call may end one list and begin the
@@ -144,10 +144,16 @@ func (w *Writer) advance() error {
 
 // fail remembers the first error and removes the temporary file.
 func (w *Writer) fail(err error) error {
-	if w.err == nil {
-		w.err = fmt.Errorf("write key %s: %w", w.path, err)
-		discard(w.tmp)
+	if w.err != nil {
+		return w.err
 	}
+	var named *fs.PathError // says the path itself
+	if errors.As(err, &named) {
+		w.err = fmt.Errorf("write key: %w", err)
+	} else {
+		w.err = fmt.Errorf("write key %s: %w", w.path, err)
+	}
+	w.file.Abort()
 	return w.err
 }
 
@@ -171,7 +177,7 @@ func (w *Writer) Commit() error {
 	if err := w.buf.Flush(); err != nil {
 		return w.fail(err)
 	}
-	if err := publish(w.tmp, w.path); err != nil {
+	if err := w.file.Commit(); err != nil {
 		return w.fail(err)
 	}
 	w.err = fmt.Errorf("write key %s: committed already", w.path)
@@ -181,53 +187,16 @@ func (w *Writer) Commit() error {
 // WriteVerifyingKey writes a .vk file, whole or not at all. The rule for names is
 // that of [Create].
 func WriteVerifyingKey(path string, vk *VerifyingKey) error {
-	tmp, err := createTemp(path)
+	f, err := create(path)
 	if err != nil {
 		return err
 	}
-	if _, err = tmp.Write(vk.Encode()); err == nil {
-		err = publish(tmp, path)
+	defer f.Abort()
+	if _, err = f.Write(vk.Encode()); err == nil {
+		err = f.Commit()
 	}
 	if err != nil {
-		discard(tmp)
-		return fmt.Errorf("write key %s: %w", path, err)
+		return fmt.Errorf("write key: %w", err)
 	}
 	return nil
-}
-
-// publish makes a temporary file durable under its final name. Other users may
-// read it.
-func publish(tmp *os.File, path string) error {
-	if err := tmp.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := tmp.Sync(); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
-// discard closes and removes a temporary file. It is best effort: the error that
-// led here is the one to report.
-func discard(tmp *os.File) {
-	_ = tmp.Close()
-	if err := os.Remove(tmp.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = os.Truncate(tmp.Name(), 0)
-	}
 }

@@ -85,7 +85,7 @@ func TestWriterLeavesNothingBehind(t *testing.T) {
 		{"wrong group", func(w *Writer) error { return w.G2(q[:1]) }, "query h still lacks 3 points"},
 		{"infinity", func(w *Writer) error { return w.G1(make([]bls12381.G1Affine, 1)) }, "point at infinity"},
 		{"disk trouble", func(w *Writer) error {
-			w.tmp.Close() // every later write fails
+			w.file.Temporary().Close() // every later write fails
 			return errors.Join(w.G1(p[:14]), w.G2(q[:2]), w.Commit())
 		}, "file already closed"},
 	} {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cuzk/internal/atomicfile"
 	"cuzk/kind"
 	"cuzk/r1cs"
 	"cuzk/srs"
@@ -102,29 +103,10 @@ func (r *Result) compile(e kind.Entry) ([]byte, error) {
 func (r *Result) write(dir string, b []byte) {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
-		err = writeFile(r.Path, b)
+		err = atomicfile.WriteFile(r.Path, b)
 	}
 	if err != nil {
 		r.Trouble = errors.Join(r.Trouble, fmt.Errorf("keep compiled circuit in %s: %w", dir, err))
 		r.Path = ""
 	}
-}
-
-func writeFile(path string, b []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".circuit-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if _, err = f.Write(b); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
