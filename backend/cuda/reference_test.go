@@ -12,19 +12,11 @@ import (
 // continuous integration checks them without a GPU. Names follow
 // kernels/ntt/tile.cuh.
 
-// eighth holds the constants of an eight-point transform: z of order 8, i = z^2,
-// c = (z - z^3)/2, c i.
+// eighth holds the constants of an eight-point transform (eighthRoots).
 type eighth struct{ i, c, ci fr.Element }
 
-func newEighth() eighth {
-	z, _ := fft.Generator(8)
-	var e eighth
-	var half, z3 fr.Element
-	half.SetUint64(2).Inverse(&half)
-	e.i.Square(&z)
-	z3.Mul(&e.i, &z)
-	e.c.Sub(&z, &z3).Mul(&e.c, &half)
-	e.ci.Mul(&e.c, &e.i)
+func newEighth() (e eighth) {
+	e.i, e.c, e.ci = eighthRoots()
 	return e
 }
 
@@ -255,27 +247,6 @@ func TestChunksCoverTheIndex(t *testing.T) {
 	}
 }
 
-// quotientByGnark is (A B - C)/(x^n - 1) by definition: products of polynomials on
-// a domain of 2n points, then the division.
-func quotientByGnark(a, b []fr.Element) []fr.Element {
-	n := len(a)
-	small, large := fft.NewDomain(uint64(n)), fft.NewDomain(uint64(2*n))
-	coefficients := func(v []fr.Element) []fr.Element {
-		x := append(append([]fr.Element{}, v...), make([]fr.Element, n)...)
-		small.FFTInverse(x[:n], fft.DIF)
-		fft.BitReverse(x[:n])
-		large.FFT(x, fft.DIF)
-		return x
-	}
-	x, y := coefficients(a), coefficients(b)
-	for i := range x {
-		x[i].Mul(&x[i], &y[i])
-	}
-	large.FFTInverse(x, fft.DIT)
-	// x^n = 1 + (x^n - 1): the upper half is the quotient, as deg C < n.
-	return x[n:]
-}
-
 // plain makes an element of an integer below r.
 func plain(v fr.Element) fr.Element {
 	b := rawBytes([]fr.Element{v})
@@ -302,7 +273,7 @@ func TestFusedSequenceGivesQuotient(t *testing.T) {
 	rows, lows, mids := cosetRows(g, 0, d), cosetRows(g, 2*d, d), cosetRows(g, d, d)
 
 	a, b := randomVector(n), randomVector(n)
-	want := quotientByGnark(a, b)
+	want := upperHalf(a, b)
 	c := make([]fr.Element, n)
 	for i := range c {
 		c[i] = mul(a[-i&(n-1)], b[-i&(n-1)])
