@@ -50,6 +50,19 @@ func (w Watch) Report(stage string, done float64) {
 	}
 }
 
+// Part is a watch that puts a name before those of stages.
+func (w Watch) Part(name string) Watch {
+	return Watch{
+		Progress: func(stage string, done float64) { w.Report(name+", "+stage, done) },
+		Ended: func(s Stage) {
+			if w.Ended != nil {
+				s.Name = name + ", " + s.Name
+				w.Ended(s)
+			}
+		},
+	}
+}
+
 // Run times a stage and reports its end unless it fails.
 func (w Watch) Run(name string, f func() (detail string, err error)) error {
 	w.Report(name, 0)
@@ -139,7 +152,8 @@ func (s *Session) Partition(ctx context.Context, p *kind.Partition, rnd groth16.
 	}
 	var proof *groth16.Proof
 	err = w.Run("proof", func() (string, error) {
-		r, err := groth16.Prove(ctx, s.prover, s.Key.VK, []*r1cs.Assignment{a}, rnd, w.Progress)
+		progress := func(stage string, done float64) { w.Report("proof, "+stage, done) }
+		r, err := groth16.Prove(ctx, s.prover, s.Key.VK, []*r1cs.Assignment{a}, rnd, progress)
 		if err != nil {
 			return "", s.explain(ctx, a, err)
 		}
@@ -183,7 +197,11 @@ func (s *Session) ProveChecked(ctx context.Context, j *kind.Job, rnd groth16.Bli
 	}
 	var proofs []groth16.Proof
 	for i := range j.Partitions {
-		p, err := s.Partition(ctx, &j.Partitions[i], rnd, w)
+		part := w
+		if len(j.Partitions) > 1 {
+			part = w.Part(fmt.Sprintf("partition %d", j.Partitions[i].Index))
+		}
+		p, err := s.Partition(ctx, &j.Partitions[i], rnd, part)
 		if err != nil {
 			return nil, err
 		}

@@ -47,8 +47,13 @@ func newCircuitListCmd() *cobra.Command {
 		Short: "List all circuits with their sizes and key ids",
 		Long: `List shows what is known of every supported circuit. Inputs include the constant
 one; rows do not include the per-input rows of Groth16; bits are those of the
-variables that are bits by construction.`,
-		Args: cobra.NoArgs,
+variables that are bits by construction. COMPILED is the size of the compiled
+form, KEY the name under which the key was published, without v28- and ending.`,
+		Example: `  cuzk circuit list
+
+  # names alone
+  cuzk circuit list --json | jq -r '.[].circuit'`,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			u := newUI(cmd)
 			rows := [][]string{{"CIRCUIT", "INPUTS", "AUX", "BITS", "ROWS", "COMPILED", "KEY"}}
@@ -71,12 +76,14 @@ variables that are bits by construction.`,
 // openCircuit reads or compiles a circuit by name.
 func openCircuit(cmd *cobra.Command, c *circuitFlag, name string) (*r1cs.Compiled, srs.ID, error) {
 	u := newUI(cmd)
+	defer u.done()
 	id, err := srs.ParseID(name)
 	if err != nil {
 		return nil, id, hint(usageError("%v", err), "\"cuzk circuit list\" names all")
 	}
 	o := proving.Options{CircuitDir: c.dir, Warn: func(err error) { u.note("warning: %v", err) }}
-	compiled, err := proving.Compile(cmd.Context(), o, id, proving.Watch{})
+	w := proving.Watch{Progress: func(_ string, done float64) { u.share("compile "+name, done) }}
+	compiled, err := proving.Compile(cmd.Context(), o, id, w)
 	return compiled, id, err
 }
 
@@ -92,7 +99,7 @@ of memory. The result must be that of the reference implementation; this command
 compares it with the value that the program knows and fails if it differs.`,
 		Example: `  cuzk circuit digest winning-2KiB
   cuzk circuit digest window-32GiB --json`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return circuitDigest(cmd, &c, args[0], asJSON)
 		},
@@ -140,7 +147,7 @@ func newCircuitShowCmd() *cobra.Command {
 the whole circuit, how many constraints and variables an instance has, and what
 share of all constraints its instances are.`,
 		Example: "  cuzk circuit show winning-32GiB",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			compiled, _, err := openCircuit(cmd, &c, args[0])
 			if err != nil {

@@ -191,7 +191,7 @@ The exit code is 3 if anything is wrong.`,
 
   # a file before it is put in place
   cuzk config check --config ./cuzk.toml`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return checkConfig(newUI(cmd), &flags, asJSON)
 		},
@@ -262,7 +262,7 @@ func newConfigReferenceCmd() *cobra.Command {
 in Markdown, and after them the keys and environment variables of the Rust daemon
 with what became of each. It is the page docs/configuration.md of this version.`,
 		Example: `  cuzk config reference > configuration.md`,
-		Args:    cobra.NoArgs,
+		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return newUI(cmd).say("%s", strings.TrimSuffix(config.Reference(), "\n"))
 		},
@@ -284,7 +284,7 @@ comes from. KEY is section.name, a section, or a key of the Rust daemon.`,
 
   # what became of a key of the Rust daemon
   cuzk config explain pipeline.max_gpu_queue_depth`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u := newUI(cmd)
 			// A configuration with mistakes does not keep a setting from being explained.

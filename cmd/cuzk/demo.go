@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,9 +16,9 @@ import (
 	"cuzk"
 	"cuzk/backend/cpu"
 	"cuzk/groth16"
+	"cuzk/internal/atomicfile"
 	"cuzk/kind"
 	"cuzk/proving"
-	"cuzk/r1cs"
 	"cuzk/srs"
 )
 
@@ -32,8 +33,15 @@ var examples = []example{
 	{"WindowPoSt", "window-2KiB-V1_2-2of2"},
 }
 
+// largeExamples need keys of 1.1 and 0.7 GB, which take minutes to make.
+var largeExamples = []example{
+	{"PoRep", "porep-2KiB-V1_1"},
+	{"SnapDeals", "update-2KiB"},
+}
+
 type demoFlags struct {
 	dir  string
+	all  bool
 	json bool
 }
 
@@ -46,7 +54,17 @@ func newDemoCmd() *cobra.Command {
 INSECURE keys for their circuits (kept for the next run), proves a WinningPoSt and
 a WindowPoSt, verifies both proofs, and shows what it did.
 
-It needs no network, no GPU, no published key and no server.`,
+It needs no network, no GPU, no published key and no server.
+
+With --all it also proves a PoRep and a SnapDeals update. Their keys are 1.1 GB and
+0.7 GB and take minutes to make the first time; they are kept for the next run.`,
+		Example: `  cuzk demo
+
+  # all four kinds of proof
+  cuzk demo --all
+
+  # with everything in a place of your own
+  cuzk demo --dir ./demo`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd, &f) },
 	}
@@ -55,6 +73,7 @@ It needs no network, no GPU, no published key and no server.`,
 		dir = filepath.Join(user, "cuzk", "demo")
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", dir, "`directory` for keys, compiled circuits and proofs")
+	cmd.Flags().BoolVar(&f.all, "all", false, "prove all four kinds; the first run makes keys of 1.8 GB")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
@@ -63,7 +82,8 @@ It needs no network, no GPU, no published key and no server.`,
 type demoLine struct {
 	Title   string      `json:"title"`
 	Circuit string      `json:"circuit"`
-	Proof   string      `json:"proof"` // file
+	Request string      `json:"request"` // file
+	Proof   string      `json:"proof"`   // file
 	Bytes   int         `json:"bytes"`
 	Valid   bool        `json:"valid"`
 	Stages  []stageLine `json:"stages"`
@@ -74,18 +94,21 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return badInput(err)
 	}
+	todo := examples
+	if f.all {
+		todo = slices.Concat(examples, largeExamples)
+		u.note("the first run makes keys of 1.8 GB in %s, which takes minutes", f.dir)
+	}
 	u.note("keys of this demonstration are INSECURE: everybody knows their secrets")
 	st := &stages{u: u}
 	var lines []demoLine
-	for _, e := range examples {
-		before := len(st.list)
-		st.head = e.title + ": "
+	for _, e := range todo {
+		st.group = e.title
 		l, err := e.run(cmd.Context(), f.dir, st)
 		if err != nil {
-			return fmt.Errorf("%s: %w", e.title, err)
+			return demoHint(fmt.Errorf("%s: %w", e.title, err), f.dir)
 		}
-		one := &stages{list: st.list[before:], names: st.names[before:]}
-		l.Stages = one.lines()
+		l.Stages = st.lines(e.title)
 		lines = append(lines, *l)
 	}
 	if f.json {
@@ -94,24 +117,45 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 	return printDemo(u, f, st, lines)
 }
 
+// demoHint: everything in the folder can be made again.
+func demoHint(err error, dir string) error {
+	if errors.Is(err, srs.ErrCorrupt) || errors.Is(err, groth16.ErrSelfCheck) {
+		return hint(err, "a file in %s is damaged: remove that folder and run the demonstration again", dir)
+	}
+	return err
+}
+
 func printDemo(u *ui, f *demoFlags, st *stages, lines []demoLine) error {
 	err := st.table()
 	for _, l := range lines {
 		b, readErr := os.ReadFile(l.Proof)
 		err = errors.Join(err, readErr, u.say("\n%s proof, %d bytes, valid: %s\n%x", l.Title, l.Bytes, l.Proof, b))
 	}
+	p, l := programName(os.Args[0]), lines[0]
 	return errors.Join(err, u.say(`
 What to try next
-  cuzk circuit list                  all circuits and their sizes
-  cuzk circuit show winning-32GiB    what a circuit is made of
-  cuzk witness REQUEST.json          the witness of your own request
-  cuzk prove REQUEST.json --insecure --params-dir %s
-  cuzk --help                        everything else`, f.dir))
+  %[1]s verify %[2]s %[3]s --insecure --params-dir %[4]s
+  %[1]s prove %[2]s --insecure --params-dir %[4]s
+  %[1]s witness %[2]s
+  %[1]s circuit show %[5]s
+  %[1]s circuit list
+  %[1]s --help`, p, l.Request, l.Proof, f.dir, l.Circuit))
+}
+
+// programName is what a user types to run this program again.
+func programName(arg0 string) string {
+	switch {
+	case strings.Contains(arg0, string(filepath.Separator)+"go-build"):
+		return "go run ./cmd/cuzk"
+	case filepath.Base(arg0) == "cuzk":
+		return arg0
+	}
+	return "cuzk"
 }
 
 // run proves and verifies one example.
 func (e example) run(ctx context.Context, dir string, st *stages) (l *demoLine, err error) {
-	j, err := e.job()
+	j, err := e.job(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -131,29 +175,41 @@ func (e example) run(ctx context.Context, dir string, st *stages) (l *demoLine, 
 		return nil, err
 	}
 	out := filepath.Join(dir, e.request+".proof")
-	if err := os.WriteFile(out, proof, 0o644); err != nil {
+	if err := atomicfile.WriteFile(out, proof); err != nil {
 		return nil, err
 	}
-	l = &demoLine{Title: e.title, Circuit: j.Circuit.String(), Proof: out, Bytes: len(proof)}
+	l = &demoLine{Title: e.title, Circuit: j.Circuit.String(), Request: filepath.Join(dir, e.request+".json"), Proof: out, Bytes: len(proof)}
 	return l, l.verify(out, s, j, w)
 }
 
-// job reads the example from the program.
-func (e example) job() (*kind.Job, error) {
-	const folder = "testdata/requests"
-	data, err := cuzk.Examples.ReadFile(path.Join(folder, e.request+".json"))
+// job reads the example from the program, and leaves copies of its files in a
+// folder for other commands to use.
+func (e example) job(dir string) (*kind.Job, error) {
+	read := func(name string) ([]byte, error) {
+		b, err := cuzk.Examples.ReadFile(path.Join("testdata/requests", name))
+		if err != nil {
+			return nil, err
+		}
+		return b, atomicfile.WriteFile(filepath.Join(dir, name), b)
+	}
+	data, err := read(e.request + ".json")
 	if err != nil {
 		return nil, err
 	}
-	return kind.Parse(data, func(name string) ([]byte, error) { return cuzk.Examples.ReadFile(path.Join(folder, name)) })
+	return kind.Parse(data, read)
 }
 
-// ensureKey makes the insecure key of a circuit unless it is there.
+// ensureKey makes the insecure key of a circuit unless both its files are there
+// in their right sizes.
 func ensureKey(ctx context.Context, o proving.Options, id srs.ID, w proving.Watch) error {
-	if _, err := os.Stat(insecureKeyPath(o.ParamsDir, id)); err == nil {
+	rows, err := srs.List(o.ParamsDir, o.Keys)
+	if err != nil {
+		return err
+	}
+	whole := func(r srs.Row) bool { return r.ID == id && r.Insecure() && r.Usable() }
+	if n := len(slices.DeleteFunc(rows, func(r srs.Row) bool { return !whole(r) })); n == 2 {
 		return nil
 	}
-	var c *r1cs.Compiled
 	c, err := proving.Compile(ctx, o, id, proving.Watch{})
 	if err != nil {
 		return err
@@ -189,6 +245,6 @@ func (l *demoLine) verify(file string, s *proving.Session, j *kind.Job, w provin
 			}
 		}
 		l.Valid = true
-		return strings.TrimSpace(fmt.Sprintf("%s, %d public inputs, valid", plural(len(proofs), "proof"), inputs)), nil
+		return fmt.Sprintf("%s, %d public inputs, valid", plural(len(proofs), "proof"), inputs), nil
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +21,7 @@ const (
 	exitUsage       = 2   // the command line
 	exitBadInput    = 3   // a file or value that was given
 	exitKey         = 4   // a key that is missing, damaged or not permitted
-	exitInvalid     = 5   // a proof that does not verify
+	exitInvalid     = 5   // a proof that does not verify, made here or not
 	exitInterrupted = 130 // Ctrl-C or SIGTERM
 )
 
@@ -33,11 +35,18 @@ var classes = []struct {
 	{srs.ErrKeyMissing, exitKey},
 	{srs.ErrCorrupt, exitKey},
 	{srs.ErrNotOfficial, exitKey},
+	{groth16.ErrSelfCheck, exitInvalid},
 	{groth16.ErrInvalidProof, exitInvalid},
 	{errBadInput, exitBadInput},
 	{kind.ErrBadInput, exitBadInput},
 	{groth16.ErrProofLength, exitBadInput},
 	{groth16.ErrInputCount, exitBadInput},
+	// A path that was given leads nowhere, or to what may not be used.
+	{fs.ErrNotExist, exitBadInput},
+	{fs.ErrPermission, exitBadInput},
+	{syscall.ENOTDIR, exitBadInput},
+	{syscall.EISDIR, exitBadInput},
+	{syscall.EROFS, exitBadInput},
 }
 
 // Classes of errors that belong to the command line itself.

@@ -24,18 +24,23 @@ type keyFlags struct {
 	insecure bool
 }
 
-// register adds the flags that say where keys are.
+// register adds the flags that say where keys and their digests are.
 func (k *keyFlags) register(cmd *cobra.Command) {
-	dir := os.Getenv(paramsDirEnv)
-	if dir == "" {
-		dir = defaultParamsDir
-	}
+	k.registerDir(cmd)
 	cache := ""
 	if user, err := os.UserCacheDir(); err == nil {
 		cache = filepath.Join(user, "cuzk")
 	}
-	cmd.Flags().StringVar(&k.dir, "params-dir", dir, "`directory` of the keys")
 	cmd.Flags().StringVar(&k.cache, "cache-dir", cache, "`directory` where digests of key files are remembered; empty to read the files each time")
+}
+
+// registerDir adds the flag that says where keys are.
+func (k *keyFlags) registerDir(cmd *cobra.Command) {
+	dir := os.Getenv(paramsDirEnv)
+	if dir == "" {
+		dir = defaultParamsDir
+	}
+	cmd.Flags().StringVar(&k.dir, "params-dir", dir, "`directory` of the keys")
 }
 
 // registerInsecure adds the permission to use keys whose secrets are known.

@@ -17,7 +17,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // session is one run of the program, for what has to know when it ends.
 type session struct {
-	stop     context.CancelFunc // gives signals back to the system
+	ui       *ui
+	stop     context.CancelFunc // stops listening for signals
 	finished chan struct{}      // closed when the command has returned
 }
 
@@ -25,15 +26,17 @@ type session struct {
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s := &session{stop: stop, finished: make(chan struct{})}
+	s := &session{ui: makeUI(out, errOut), stop: stop, finished: make(chan struct{})}
 	defer close(s.finished)
 	root := newRootCmd(s)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(context.WithValue(ctx, uiKey{}, s.ui))
 	code := exitCode(ctx, root, err)
-	newUI(root).fail(code, err)
+	s.ui.done()
+	s.ui.command = cmd.CommandPath()
+	s.ui.fail(code, err)
 	return code
 }

@@ -5,11 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +29,7 @@ func newProveCmd() *cobra.Command {
 		Short: "Prove a request",
 		Long: `Prove checks the vanilla proofs of a request, makes the Groth16 proof of every
 partition, verifies each, and writes them one after the other, 192 bytes each, as
-Lotus and Curio expect them.
+Lotus and Curio expect them. "cuzk help requests" says what REQUEST holds.
 
 The key comes from --params-dir: the published one, or, with --insecure, one that
 "cuzk params setup" made.
@@ -47,7 +42,7 @@ gives its witness away; they are for tests, together with --insecure.`,
 
   # a test proof as hex on the terminal
   cuzk prove request.json --insecure --params-dir ./keys --format hex`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("REQUEST"),
 		RunE: func(cmd *cobra.Command, args []string) error { return prove(cmd, &f, args[0]) },
 	}
 	f.keys.register(cmd)
@@ -133,6 +128,11 @@ func prove(cmd *cobra.Command, f *proveFlags, path string) error {
 	if err != nil {
 		return err
 	}
+	out, err := openOutput(cmd.OutOrStdout(), f.out)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
 	st := &stages{u: u}
 	proof, insecure, err := f.run(cmd, st, j, rnd)
 	u.done()
@@ -143,16 +143,21 @@ func prove(cmd *cobra.Command, f *proveFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeOutput(cmd, f.out, encoded); err != nil {
+	if err := out.write(encoded); err != nil {
 		return err
 	}
+	return f.report(u, st, j, proof, insecure)
+}
+
+// report says what was done.
+func (f *proveFlags) report(u *ui, st *stages, j *kind.Job, proof []byte, insecure bool) error {
 	if insecure {
 		u.note("proved with an INSECURE key: the proof convinces nobody")
 	}
 	if f.json {
-		return u.json(proofReport{j.Circuit.String(), len(j.Partitions), len(proof), insecure, f.out, st.lines()})
+		return u.json(proofReport{j.Circuit.String(), len(j.Partitions), len(proof), insecure, f.out, st.lines("")})
 	}
-	u.note("proved %s, %s, %d bytes, verified", j.Circuit, plural(len(j.Partitions), "partition"), len(proof))
+	u.note("proved %s, %s, %d bytes, verified, in %s", j.Circuit, plural(len(j.Partitions), "partition"), len(proof), took(st.total()))
 	return nil
 }
 
@@ -169,43 +174,13 @@ func (f *proveFlags) run(cmd *cobra.Command, st *stages, j *kind.Job, rnd groth1
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	proof, err = s.ProveChecked(ctx, j, rnd, st.watch())
-	return proof, !s.Key.Official, err
+	return proof, !s.Key.Official, selfCheckHint(err)
 }
 
-// writeOutput writes to standard output, or to a file that appears whole.
-func writeOutput(cmd *cobra.Command, path string, b []byte) error {
-	if path == "-" {
-		_, err := cmd.OutOrStdout().Write(b)
-		return err
+// selfCheckHint says how to find out why a proof that was just made is wrong.
+func selfCheckHint(err error) error {
+	if errors.Is(err, groth16.ErrSelfCheck) {
+		return hint(err, "nothing was written; \"cuzk params check\" tells whether the key is damaged")
 	}
-	if old, err := os.ReadFile(path); err == nil && slices.Equal(old, b) {
-		return nil
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.partial")
-	if err != nil {
-		return badInput(fmt.Errorf("write proof: %w", err))
-	}
-	_, err = tmp.Write(b)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write proof: %w", errors.Join(err, os.Remove(tmp.Name())))
-	}
-	return nil
-}
-
-// stageLine is a stage in JSON.
-type stageLine struct {
-	Stage   string  `json:"stage"`
-	Seconds float64 `json:"seconds"`
-	What    string  `json:"what"`
-}
-
-func (s *stages) lines() []stageLine {
-	out := make([]stageLine, len(s.list))
-	for i, st := range s.list {
-		out[i] = stageLine{strings.TrimSpace(s.names[i]), st.Took.Seconds(), st.Detail}
-	}
-	return out
+	return err
 }

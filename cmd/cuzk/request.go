@@ -1,13 +1,49 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"cuzk/kind"
 	"cuzk/proving"
 )
+
+// newRequestsTopic is a page of the help: it has nothing to run.
+func newRequestsTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "requests",
+		Short: "What a request file holds",
+		Long: `A request is a JSON object that says what is to be proved. Commitments, randomness
+and prover ids are 32 bytes in hexadecimal, in the order of the bytes. Files are
+named relative to the request and lie in its folder or below.
+
+WinningPoSt and WindowPoSt:
+  kind              "winning" or "window"
+  registered_proof  for example "StackedDrgWinning32GiBV1" or
+                    "StackedDrgWindow32GiBV1_2"
+  randomness        the two top bits of the last byte are zero
+  prover_id         padded with zeros
+  vanilla_proofs    a file for each sector, in any order: FallbackPoStSectorProof
+                    in bincode, as the sealing software makes it
+
+SnapDeals:
+  kind              "update"
+  registered_proof  for example "StackedDrg32GiBV1"
+  comm_r_old, comm_r_new, comm_d_new
+  partition_proofs  a file for each partition, in order: PartitionProof in bincode
+
+PoRep:
+  kind              "porep"
+  c1                a file with the output of the first phase of commit, in JSON
+  prover_id         padded with zeros
+  sector_id         a number
+
+Examples with all their files: "cuzk demo" leaves them in its folder.`,
+	}
+}
 
 // circuitFlag is the folder of compiled circuits.
 type circuitFlag struct{ dir string }
@@ -26,4 +62,19 @@ func provingOptions(u *ui, k *keyFlags, c *circuitFlag) proving.Options {
 		ParamsDir: k.dir, CircuitDir: c.dir, Keys: k.options(u),
 		Warn: func(err error) { u.note("warning: %v", err) },
 	}
+}
+
+// readRequest decodes a request; the files that it names lie beside it.
+func readRequest(path string) (*kind.Job, error) {
+	data, err := readSmall(nil, path)
+	if err != nil {
+		return nil, err
+	}
+	job, err := kind.Parse(data, func(name string) ([]byte, error) {
+		return readSmall(nil, filepath.Join(filepath.Dir(path), name))
+	})
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", path, err), "\"cuzk help requests\" says what a request holds")
+	}
+	return job, nil
 }

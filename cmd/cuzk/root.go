@@ -2,10 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"cuzk/internal/atomicfile"
 )
 
 // commands lists the verbs. A new verb adds its line here and its file beside
@@ -18,6 +24,7 @@ func commands() []*cobra.Command {
 		newWitnessCmd(),
 		newCircuitCmd(),
 		newParamsCmd(),
+		newRequestsTopic(),
 	}
 }
 
@@ -28,7 +35,7 @@ const (
 	// interrupt, as a daemon that drains does.
 	patient = "patient"
 	// grace is how long any other command may take to end after an interrupt.
-	grace = 2 * time.Second
+	grace = 1500 * time.Millisecond
 )
 
 // newRootCmd makes the command tree.
@@ -48,7 +55,7 @@ Exit codes:
   2    the command line is wrong
   3    a file or value that was given is wrong
   4    a key is missing, damaged, or not permitted
-  5    a proof does not verify
+  5    a proof does not verify, one that was just made too
   130  interrupted
 
 Environment:
@@ -62,7 +69,7 @@ Environment:
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		root.Annotations[started] = "yes"
 		if cmd.Annotations[patient] == "" {
-			go s.endInTime(cmd.Context(), newUI(cmd))
+			go s.endInTime(cmd.Context())
 		}
 	}
 	root.Args = func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) }
@@ -86,6 +93,22 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return hint(err, "%q lists the commands", cmd.CommandPath()+" --help")
 }
 
+// exactly wants one argument for each name.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		want := "no argument is wanted"
+		if len(names) == 1 {
+			want = "one argument is wanted, " + names[0]
+		} else if len(names) > 1 {
+			want = fmt.Sprintf("%d arguments are wanted, %s", len(names), strings.Join(names, " and "))
+		}
+		return usageError("%s, not %d", want, len(args))
+	}
+}
+
 // group makes a command that only holds others.
 func group(cmd *cobra.Command, sub ...*cobra.Command) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) }
@@ -95,18 +118,26 @@ func group(cmd *cobra.Command, sub ...*cobra.Command) *cobra.Command {
 }
 
 // endInTime ends the program if a command does not end by itself soon after an
-// interrupt. A second interrupt ends it at once.
-func (s *session) endInTime(ctx context.Context, u *ui) {
+// interrupt. A second interrupt ends it at once. Files that are being written
+// are taken away either way.
+func (s *session) endInTime(ctx context.Context) {
 	select {
 	case <-s.finished:
 		return
 	case <-ctx.Done():
 	}
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(again)
 	s.stop()
 	select {
 	case <-s.finished:
+		return
 	case <-time.After(grace):
-		u.note("interrupted; what was running did not stop within %v", grace)
-		os.Exit(exitInterrupted)
+	case <-again:
 	}
+	atomicfile.AbortAll()
+	s.ui.done()
+	s.ui.note("interrupted")
+	os.Exit(exitInterrupted)
 }

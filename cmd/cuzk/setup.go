@@ -2,18 +2,22 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cuzk/proving"
-	"cuzk/srs"
 )
 
+type setupFlags struct {
+	keys     keyFlags
+	circuits circuitFlag
+	json     bool
+}
+
 func newParamsSetupCmd() *cobra.Command {
-	var keys keyFlags
-	var c circuitFlag
+	var f setupFlags
 	cmd := &cobra.Command{
 		Use:   "setup CIRCUIT",
 		Short: "Make an INSECURE key for tests and demonstrations",
@@ -24,55 +28,50 @@ insecure-CIRCUIT.params and .vk and are used only with --insecure.
 
 The key is, byte for byte, what bellperson makes from the same secrets.
 
-Sizes and times on two cores: window-2KiB 12 MB and a second, winning-2KiB 47 MB
-and 3 s, porep-2KiB 1.1 GB and a minute.`,
+A key has 400 to 520 bytes a constraint; "cuzk circuit list" shows how many there
+are. On two cores winning-2KiB takes 3 s and 47 MB, porep-2KiB a minute or two and
+1.1 GB. The disk space is reserved before the long work begins.`,
 		Example: `  cuzk params setup winning-2KiB --insecure --params-dir ./keys`,
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly("CIRCUIT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !keys.insecure {
+			if !f.keys.insecure {
 				return hint(usageError("a key whose secrets are known is made only with --insecure"),
 					"published keys come from Filecoin's own download tools")
 			}
-			return setup(cmd, &keys, &c, args[0])
+			return setup(cmd, &f, args[0])
 		},
 	}
-	keys.register(cmd)
-	keys.registerInsecure(cmd)
-	c.register(cmd)
+	f.keys.registerDir(cmd)
+	f.keys.registerInsecure(cmd)
+	f.circuits.register(cmd)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
 
-func setup(cmd *cobra.Command, keys *keyFlags, c *circuitFlag, name string) error {
-	u := newUI(cmd)
-	compiled, id, err := openCircuit(cmd, c, name)
+// setupReport is the JSON form of what setup did.
+type setupReport struct {
+	Circuit  string   `json:"circuit"`
+	Insecure bool     `json:"insecure"` // always true
+	Files    []string `json:"files"`
+	Seconds  float64  `json:"seconds"`
+}
+
+func setup(cmd *cobra.Command, f *setupFlags, name string) error {
+	u, start := newUI(cmd), time.Now()
+	compiled, id, err := openCircuit(cmd, &f.circuits, name)
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	paths, err := makeKey(cmd, u, keys.dir, compiled.Name(), func(p func(string, int, int)) ([]string, error) {
-		return proving.MakeInsecureKey(cmd.Context(), keys.dir, id, compiled, p)
+	paths, err := proving.MakeInsecureKey(cmd.Context(), f.keys.dir, id, compiled, func(section string, done, total int) {
+		u.share(fmt.Sprintf("key of %s, %s", id, section), float64(done)/float64(max(total, 1)))
 	})
+	u.done()
 	if err != nil {
 		return err
 	}
 	u.note("made the INSECURE key of %s in %s: for tests only", id, took(time.Since(start)))
-	for _, p := range paths {
-		if err := u.say("%s", p); err != nil {
-			return err
-		}
+	if f.json {
+		return u.json(setupReport{id.String(), true, paths, time.Since(start).Seconds()})
 	}
-	return nil
-}
-
-// makeKey shows the progress of a setup.
-func makeKey(cmd *cobra.Command, u *ui, dir, name string, run func(func(string, int, int)) ([]string, error)) ([]string, error) {
-	defer u.done()
-	return run(func(section string, done, total int) {
-		u.share(fmt.Sprintf("key of %s, %s, %d of %d", name, section, done, total), float64(done)/float64(max(total, 1)))
-	})
-}
-
-// insecureKeyPath is where the insecure key of a circuit lies.
-func insecureKeyPath(dir string, id srs.ID) string {
-	return filepath.Join(dir, id.InsecureFileName(srs.Params))
+	return u.say("%s", strings.Join(paths, "\n"))
 }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,22 +24,34 @@ import (
 //     full stop. What to do next stands on a line of its own, after "hint: ".
 //   - With --json standard output has one JSON value and a line feed.
 //   - Nothing moves unless standard error is a terminal; otherwise a long task
-//     says how far it is every few seconds.
+//     says how far it is every few seconds (meter.go).
 //   - No colours. Insecure keys are always called INSECURE.
 
 // ui writes to the user by these rules.
 type ui struct {
 	out, err io.Writer
-	moving   bool // standard error is a terminal
+	moving   bool   // standard error is a terminal
+	command  string // that ended, for its hint
 
 	mu       sync.Mutex
-	meterLen int       // length of the meter that stands on the last line
-	meterAt  time.Time // when progress was last shown
+	meter    meter
+	meterLen int // length of the meter that stands on the last line
 }
 
+// uiKey is where a command's context has the ui of the run.
+type uiKey struct{}
+
+// newUI is the ui of the run that a command belongs to.
 func newUI(cmd *cobra.Command) *ui {
-	u := &ui{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
-	if f, ok := u.err.(*os.File); ok {
+	if u, ok := cmd.Context().Value(uiKey{}).(*ui); ok {
+		return u
+	}
+	return makeUI(cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+func makeUI(out, err io.Writer) *ui {
+	u := &ui{out: out, err: err}
+	if f, ok := err.(*os.File); ok {
 		u.moving = term.IsTerminal(int(f.Fd()))
 	}
 	return u
@@ -72,12 +85,26 @@ func (u *ui) fail(code int, err error) {
 		return
 	}
 	u.note("%v", err)
-	var h hinted
-	if errors.As(err, &h) {
-		u.note("hint: %s", h.hint)
-	} else if code == exitUsage {
-		u.note("hint: add --help to see how the command is used")
+	if next := nextStep(u.command, code, err); next != "" {
+		u.note("hint: %s", next)
 	}
+}
+
+// nextStep is the hint that an error carries, or what always helps against its
+// kind.
+func nextStep(command string, code int, err error) string {
+	var h hinted
+	switch {
+	case errors.As(err, &h):
+		return h.hint
+	case code == exitUsage:
+		return fmt.Sprintf("%q shows how the command is used", command+" --help")
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space or choose another directory; nothing was left half written"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "choose another directory, or see who may use this one"
+	}
+	return ""
 }
 
 // errReported marks an error that the result has told already.
@@ -121,46 +148,12 @@ func (u *ui) table(rows [][]string) error {
 	return w.Flush()
 }
 
-// progress shows how much of a task is done, as far as the rules allow.
-func (u *ui) progress(what string, done, total int64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	every := 5 * time.Second
-	if u.moving {
-		every = 200 * time.Millisecond
-	}
-	now := time.Now()
-	if u.meterAt.IsZero() && !u.moving {
-		u.meterAt = now // short tasks say nothing
-	}
-	if now.Sub(u.meterAt) < every {
-		return
-	}
-	u.meterAt = now
-	line := fmt.Sprintf("cuzk: %s: %s of %s, %d%%", what, bytes(done), bytes(total), 100*done/max(total, 1))
-	if !u.moving {
-		fmt.Fprintln(u.err, line)
-		return
-	}
-	u.clear()
-	fmt.Fprint(u.err, line)
-	u.meterLen = len(line)
-}
-
 // clear takes the meter off the last line; the caller holds the lock.
 func (u *ui) clear() {
 	if u.meterLen > 0 {
 		fmt.Fprintf(u.err, "\r%s\r", strings.Repeat(" ", u.meterLen))
 		u.meterLen = 0
 	}
-}
-
-// done takes the meter away at the end of a task.
-func (u *ui) done() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.clear()
-	u.meterAt = time.Time{}
 }
 
 // bytes writes a size with a binary unit: 44.1 GiB.

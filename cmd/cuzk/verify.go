@@ -4,14 +4,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/spf13/cobra"
 
 	"cuzk/groth16"
-	"cuzk/kind"
 	"cuzk/srs"
 )
 
@@ -148,21 +145,6 @@ func (f *verifyFlags) bareStatement() (*statement, error) {
 		return nil, err
 	}
 	return &statement{vk: vk, key: f.vk, inputs: inputs}, nil
-}
-
-// readRequest decodes a request; the files that it names lie beside it.
-func readRequest(path string) (*kind.Job, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, badInput(err)
-	}
-	job, err := kind.Parse(data, func(name string) ([]byte, error) {
-		return os.ReadFile(filepath.Join(filepath.Dir(path), name))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return job, nil
 }
 
 // verify checks every partition.

@@ -52,10 +52,15 @@ and digests. No key is needed. The digests are over the canonical values, 32 byt
 little-endian each, in order of allocation, as the reference implementation has
 them: equal digests mean equal witnesses.
 
+If a constraint does not hold, the first such is named with the gadget that it
+belongs to, and the exit code is 3. "cuzk help requests" says what REQUEST holds.
+
 A full window-32GiB partition takes about a minute on two cores and 4 GB.`,
 		Example: `  cuzk witness request.json
+
+  # with public inputs and the digest of every 65,536 variables
   cuzk witness request.json --json`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("REQUEST"),
 		RunE: func(cmd *cobra.Command, args []string) error { return witness(cmd, &c, args[0], asJSON) },
 	}
 	c.register(cmd)
@@ -96,17 +101,19 @@ func witness(cmd *cobra.Command, c *circuitFlag, path string, asJSON bool) error
 // describe computes and summarises one partition.
 func describe(cmd *cobra.Command, st *stages, c *r1cs.Compiled, p *kind.Partition) (*partitionJSON, error) {
 	ctx := cmd.Context()
+	defer st.u.done()
+	name := fmt.Sprintf("partition %d, ", p.Index)
+	st.u.share(name+"witness", 0)
 	w, err := p.Witness(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	st.u.share("constraints", 0)
+	st.u.share(name+"constraints", 0)
 	bad, err := c.Check(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	s, err := synth.Summarize(ctx, c, w, func(done int) { st.u.share("digests", float64(done)/float64(w.Aux())) })
-	st.u.done()
+	s, err := synth.Summarize(ctx, c, w, func(done int) { st.u.share(name+"digests", float64(done)/float64(w.Aux())) })
 	if err != nil {
 		return nil, err
 	}
