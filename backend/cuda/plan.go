@@ -1,0 +1,203 @@
+package cuda
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+
+	"cuzk/backend"
+	gpu "cuzk/cuda"
+)
+
+// Plan is the device memory of one key and the work on one assignment at a time,
+// worked out before anything is allocated.
+type Plan struct {
+	Circuit string
+	Items   []PlanItem
+	Cap     int64 // what may be allocated
+
+	full    bool  // the table of all twiddles
+	vectors int64 // bytes of one vector of the domain's size
+	scratch int64 // beside the vectors
+}
+
+// PlanItem is one line of a plan.
+type PlanItem struct {
+	Name  string
+	Bytes int64
+	Note  string
+}
+
+// Total is the sum of the items.
+func (p *Plan) Total() (n int64) {
+	for _, i := range p.Items {
+		n += i.Bytes
+	}
+	return n
+}
+
+// String is a table of the items in MiB.
+func (p *Plan) String() string {
+	var b strings.Builder
+	mib := func(n int64) float64 { return float64(n) / (1 << 20) }
+	fmt.Fprintf(&b, "device memory for %s\n", p.Circuit)
+	for _, i := range p.Items {
+		fmt.Fprintf(&b, "  %-12s %10.1f MiB  %s\n", i.Name, mib(i.Bytes), i.Note)
+	}
+	fmt.Fprintf(&b, "  %-12s %10.1f MiB  of %.1f MiB\n", "total", mib(p.Total()), mib(p.Cap))
+	return b.String()
+}
+
+// need is what a plan is made from.
+type need struct {
+	circuit string
+	layout  *backend.Layout
+	sets    *querySets
+	program int64 // bytes
+	facts   facts
+}
+
+// reserve is left for the driver's own use and for the pages that small
+// allocations are rounded up to.
+const reserve = 64 << 20
+
+// unlimited is a budget that nothing reaches.
+const unlimited = 1 << 50
+
+// newProverPlan fits the work into limit bytes. The scratch memory is what the sums run
+// best with, or what is left; the table of all twiddles goes first.
+func newProverPlan(n need, limit int64) (*Plan, error) {
+	var err error
+	for _, full := range []bool{true, false} {
+		p := fixedPlanItems(n, limit, full)
+		left := limit - p.Total()
+		best, least := n.scratch(p.vectors, unlimited), n.leastScratch(p.vectors)
+		if p.scratch = min(best, left); left >= 0 && p.scratch >= least && (p.scratch == best || !full) {
+			p.Items = append(p.Items, PlanItem{"scratch", p.scratch, fmt.Sprintf("beside the vectors; best with %d MiB", best>>20)})
+			return p, nil
+		}
+		err = fmt.Errorf("%w: circuit %s needs %d MiB on the device, %d may be used:\n%s", gpu.ErrOutOfMemory, n.circuit, (p.Total()+least)>>20, limit>>20, p)
+	}
+	return nil, err
+}
+
+// fixedPlanItems are all items but the scratch memory.
+func fixedPlanItems(n need, limit int64, full bool) *Plan {
+	s, c := n.layout.Shape, n.layout.Counts
+	p := &Plan{Circuit: n.circuit, Cap: limit, full: full, vectors: int64(n.layout.M()) * fr.Bytes}
+	add := func(name string, bytes int64, note string) {
+		p.Items = append(p.Items, PlanItem{name, bytes, note})
+	}
+	points := func(name string, m *members, cv curve) {
+		bits, others := m.points()
+		add(name, aligned(int64(bits)*cv.point)+aligned(int64(others)*cv.point), fmt.Sprintf("%d points of bits, %d of elements", bits, others))
+	}
+	add("h", aligned(int64(s.H)*curveG1.point), fmt.Sprintf("%d points", s.H))
+	points("l", &n.sets.l, curveG1)
+	points("a", &n.sets.a, curveG1)
+	points("b_g1", &n.sets.b, curveG1)
+	points("b_g2", &n.sets.b, curveG2)
+	add("sets", n.sets.a.selectors()+n.sets.b.selectors(), "who has a point")
+	add("program", n.program, "rows and instances")
+	note := "without the large table of twiddles"
+	if full {
+		note = "with the large table of twiddles"
+	}
+	add("transforms", transformBytes(n.layout.LogM, full), note)
+	add("assignment", aligned(int64(c.Bits+31)/32*4+8)+aligned(int64(c.Aux-c.Bits)*fr.Bytes)+aligned(int64(c.Inputs)*fr.Bytes), "bits, elements, inputs")
+	add("vectors", 3*aligned(p.vectors), "a, b, c; memory for the sums afterwards")
+	add("reserve", reserve, "rounding")
+	return p
+}
+
+// transformBytes bounds the tables of a Quotient.
+func transformBytes(logN int, full bool) int64 {
+	n := int64(4 << 20) // roots, powers, scales
+	for _, ch := range chunks(logN) {
+		if small := ch.shift+ch.bits <= maxTableLog; ch.bits == 9 && ch.shift > 0 && (small || full) {
+			n += fr.Bytes << (ch.shift + ch.bits)
+		}
+	}
+	if logN == fusedLog {
+		n += 4 * (fr.Bytes<<fusedHalf + 1<<20)
+	}
+	return n
+}
+
+// selected is the memory of the values selected for a query.
+func (n need) selected(m *members) int64 {
+	if m.all {
+		return 0
+	}
+	bits, others := m.points()
+	return aligned(int64(bits+31)/32*4) + aligned(int64(others)*fr.Bytes)
+}
+
+// scratch is the memory beside the vectors that the sums of all queries use at
+// most, each of them with a budget.
+func (n need) scratch(vector, budget int64) int64 {
+	most := readerBytes(n.layout.Counts) - 3*vector
+	tail := func(cv curve, count int) int64 { return msmBytes(n.facts, cv, count, budget) }
+	most = max(most, tail(curveG1, n.layout.Shape.H)-2*vector)
+	for _, q := range []struct {
+		m  *members
+		cv curve
+	}{{&n.sets.l, curveG1}, {&n.sets.a, curveG1}, {&n.sets.b, curveG1}, {&n.sets.b, curveG2}} {
+		bits, others := q.m.points()
+		sum := max(tail(q.cv, others), bitsBytes(n.facts, q.cv, bits, budget))
+		most = max(most, n.selected(q.m)+sum-3*vector)
+	}
+	return aligned(max(most, 0))
+}
+
+// leastScratch is scratch with sums in the smallest parts that make sense.
+func (n need) leastScratch(vector int64) int64 {
+	least := int64(unlimited)
+	for budget := int64(1 << 20); budget < unlimited; budget *= 2 {
+		if s := n.scratch(vector, budget); s < least && n.possible(budget) {
+			return s
+		}
+	}
+	return least
+}
+
+// possible tells whether every sum has a plan within the budget.
+func (n need) possible(budget int64) bool {
+	_, err := planMSM(n.facts, curveG1, max(n.layout.Shape.H, 1), budget, 0)
+	if err != nil {
+		return false
+	}
+	_, others := n.sets.b.points()
+	_, err = planMSM(n.facts, curveG2, max(others, 1), budget, 0)
+	bits, _ := n.sets.b.points()
+	if err == nil && bits > 0 {
+		_, err = planBits(n.facts, curveG2, bits, budget)
+	}
+	return err == nil
+}
+
+// msmBytes is what the best plan within the budget takes, 0 if there is none.
+func msmBytes(f facts, cv curve, n int, budget int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	p, err := planMSM(f, cv, n, budget, 0)
+	if err != nil {
+		return 0
+	}
+	return p.bytes(f)
+}
+
+func bitsBytes(f facts, cv curve, n int, budget int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	p, err := planBits(f, cv, n, budget)
+	if err != nil {
+		return 0
+	}
+	c := carver{dry: true}
+	p.carve(f, &c)
+	return c.used
+}

@@ -1,0 +1,486 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+
+	"cuzk/backend"
+	gpu "cuzk/cuda"
+	"cuzk/r1cs"
+	"cuzk/srs"
+)
+
+// Name is what [Backend.Name] returns.
+const Name = "cuda"
+
+// Stages as progress and timings name them, in order.
+const (
+	StageUpload   = "upload"   // the assignment
+	StageEvaluate = "evaluate" // row values a and b
+	StageQuotient = "quotient" // transforms
+	StageH        = "h"        // sums over the queries
+	StageL        = "l"
+	StageA        = "a"
+	StageB        = "b" // both groups
+)
+
+// Options bound what a prover holds.
+type Options struct {
+	// Memory is the device memory in bytes that one key and its work may take; 0
+	// is what is free when the key is loaded, less a part for others.
+	Memory int64
+}
+
+// Backend makes provers on one device.
+type Backend struct {
+	dev *Device
+	opt Options
+
+	mu   sync.Mutex
+	base *stand // keeps the kernels of sums loaded
+}
+
+// New makes the backend of a device. Close it before the device.
+func New(dev *Device, opt Options) *Backend { return &Backend{dev: dev, opt: opt} }
+
+// Name implements [backend.Backend].
+func (b *Backend) Name() string { return Name }
+
+// Close releases what all provers share. Provers are closed before.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.base == nil {
+		return nil
+	}
+	err := b.base.close()
+	b.base = nil
+	return err
+}
+
+// stand makes a stream for a prover.
+func (b *Backend) stand() (*stand, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.base == nil {
+		m, err := newStand(b.dev, nil)
+		if err != nil {
+			return nil, err
+		}
+		b.base = m
+	}
+	return newStand(b.dev, b.base.sums)
+}
+
+// limit is the memory that a prover may take now.
+func (b *Backend) limit() (int64, error) {
+	var free int64
+	err := b.dev.owner.Do(func(c *gpu.Context) (err error) { free, _, err = c.MemoryInfo(); return err })
+	if keep := free / 64; b.opt.Memory <= 0 {
+		return free - keep, err
+	}
+	return min(b.opt.Memory, free), err
+}
+
+// Plan is the memory that a prover of the circuit would take now.
+func (b *Backend) Plan(circuit *r1cs.Compiled) (*Plan, error) {
+	p, err := b.open(circuit)
+	if err != nil {
+		return nil, err
+	}
+	return p.plan, p.machine.close()
+}
+
+// Load implements [backend.Backend]. All points are brought to the device; the key
+// may be closed afterwards.
+func (b *Backend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
+	p, err := b.open(circuit)
+	if err != nil {
+		return nil, err
+	}
+	return loaded(ctx, p, key)
+}
+
+// open makes a prover with a plan and nothing allocated.
+func (b *Backend) open(circuit *r1cs.Compiled) (*prover, error) {
+	limit, err := b.limit()
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.stand()
+	if err != nil {
+		return nil, err
+	}
+	p, err := newProver(m, circuit, limit)
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return p, nil
+}
+
+// loaded fills a new prover from a key, or closes it.
+func loaded(ctx context.Context, p *prover, key *srs.Key) (backend.Prover, error) {
+	err := p.layout.CheckKey(p.circuit, key)
+	if err == nil {
+		err = p.allocate(ctx)
+	}
+	if err == nil {
+		err = p.read(ctx, key)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("load key %s onto the device: %w", key.Path, err), p.Close())
+	}
+	return p, nil
+}
+
+// prover implements [backend.Prover].
+type prover struct {
+	machine machine
+	circuit *r1cs.Compiled
+	layout  *backend.Layout
+	sets    *querySets
+	pack    *rowsPack
+	plan    *Plan
+
+	mu      sync.Mutex // one assignment at a time
+	closed  bool
+	held    holding
+	rows    rows
+	key     deviceKey
+	tables  quotienter
+	witness witness
+	arena   gpu.Memory // three vectors and the scratch memory behind them
+}
+
+// newProver plans the work for a circuit within limit bytes.
+func newProver(m machine, circuit *r1cs.Compiled, limit int64) (*prover, error) {
+	layout, err := backend.LayoutOf(circuit)
+	if err != nil {
+		return nil, err
+	}
+	if layout.LogM < 1 || layout.LogM > maxLogN {
+		return nil, fmt.Errorf("circuit %s has a domain of 2^%d points, devices serve 2^1 to 2^%d", circuit.Name(), layout.LogM, maxLogN)
+	}
+	program, err := circuit.Program()
+	if err != nil {
+		return nil, err
+	}
+	p := &prover{machine: m, circuit: circuit, layout: layout, sets: newQuerySets(circuit, layout)}
+	if p.pack, err = packProgram(program); err != nil {
+		return nil, fmt.Errorf("circuit %s: %w", circuit.Name(), err)
+	}
+	p.held.m = m
+	p.plan, err = newProverPlan(need{circuit.Name(), layout, p.sets, p.pack.bytes(), m.facts()}, limit)
+	return p, err
+}
+
+// allocate takes the planned memory and fills in what does not depend on the key.
+func (p *prover) allocate(ctx context.Context) (err error) {
+	h, n := &p.held, p.layout.Counts
+	if p.key.h, err = h.alloc(aligned(int64(p.layout.Shape.H) * curveG1.point)); err != nil {
+		return err
+	}
+	for _, q := range []struct {
+		to   *query
+		name string
+		cv   curve
+		m    *members
+	}{{&p.key.l, StageL, curveG1, &p.sets.l}, {&p.key.a, StageA, curveG1, &p.sets.a}, {&p.key.b1, "b_g1", curveG1, &p.sets.b}, {&p.key.b2, "b_g2", curveG2, &p.sets.b}} {
+		if *q.to, err = newQuery(h, q.name, q.cv, q.m); err != nil {
+			return err
+		}
+	}
+	if p.key.selA, err = newSel(ctx, h, &p.sets.a); err != nil {
+		return err
+	}
+	if p.key.selB, err = newSel(ctx, h, &p.sets.b); err != nil {
+		return err
+	}
+	if p.rows, err = newRows(ctx, h, p.pack, n); err != nil {
+		return err
+	}
+	if p.arena, err = h.alloc(3*aligned(p.plan.vectors) + max(p.plan.scratch, sectionAlign)); err != nil {
+		return err
+	}
+	if p.tables, err = p.machine.quotient(p.layout.LogM, p.plan.full); err != nil {
+		return err
+	}
+	return p.allocateWitness()
+}
+
+func (p *prover) allocateWitness() error {
+	n := p.layout.Counts
+	for _, w := range []struct {
+		to    *gpu.Memory
+		bytes int64
+	}{
+		{&p.witness.bits, int64((n.Bits+63)/64) * 8},
+		{&p.witness.elements, int64(n.Aux-n.Bits) * fr.Bytes},
+		{&p.witness.inputs, int64(n.Inputs) * fr.Bytes},
+	} {
+		mem, err := p.held.alloc(aligned(w.bytes))
+		if err != nil {
+			return err
+		}
+		*w.to = gpu.Memory{Ptr: mem.Ptr, Bytes: w.bytes}
+	}
+	return nil
+}
+
+// read brings the key's points.
+func (p *prover) read(ctx context.Context, key *srs.Key) error {
+	r, err := newKeyReader(p.machine, p.arena, p.layout.Counts)
+	if err != nil {
+		return err
+	}
+	return r.load(ctx, &p.key, key, p.sets, func(float64) {})
+}
+
+// Plan is the memory that the prover holds, item by item.
+func (p *prover) Plan() *Plan { return p.plan }
+
+// Bytes implements [backend.Prover]: everything on the device.
+func (p *prover) Bytes() int64 {
+	n := p.held.bytes()
+	if p.tables != nil {
+		n += p.tables.bytes()
+	}
+	return n
+}
+
+// Close implements [backend.Prover].
+func (p *prover) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	var first error
+	if p.tables != nil {
+		first = p.tables.close()
+	}
+	return errors.Join(first, p.held.free(), p.machine.close())
+}
+
+var errClosed = errors.New("prover is closed")
+
+// Sums implements [backend.Prover]. Assignments are worked on one after another.
+func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(string, float64)) ([]backend.Sums, error) {
+	for i, w := range ws {
+		if err := p.circuit.Fits(w); err != nil {
+			return nil, fmt.Errorf("assignment %d of %d: %w", i, len(ws), err)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
+	out := make([]backend.Sums, len(ws))
+	for i, w := range ws {
+		r := &proof{prover: p, w: w, sums: &out[i], report: func(stage string, x float64) {
+			if progress != nil {
+				progress(stage, (float64(i)+x)/float64(len(ws)))
+			}
+		}}
+		if err := r.run(ctx); err != nil {
+			return nil, fmt.Errorf("circuit %s, assignment %d of %d: %w", p.circuit.Name(), i, len(ws), err)
+		}
+	}
+	return out, nil
+}
+
+// proof is the work for one assignment.
+type proof struct {
+	*prover
+	w      *r1cs.Assignment
+	sums   *backend.Sums
+	report func(stage string, done float64)
+	ended  float64 // share of the work that is done
+}
+
+// run goes through the stages; share is about what each takes of the whole.
+func (r *proof) run(ctx context.Context) error {
+	for _, s := range []struct {
+		name  string
+		share float64
+		work  func(context.Context) error
+	}{
+		{StageUpload, 0.02, r.upload},
+		{StageEvaluate, 0.02, r.evaluate},
+		{StageQuotient, 0.2, r.quotient},
+		{StageH, 0.5, r.queryH},
+		{StageL, 0.08, r.queryL},
+		{StageA, 0.08, r.queryA},
+		{StageB, 0.1, r.queryB},
+	} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		start := time.Now()
+		if err := s.work(ctx); err != nil {
+			return fmt.Errorf("stage %s: %w", s.name, err)
+		}
+		r.ended += s.share
+		r.sums.Timings = append(r.sums.Timings, backend.Timing{Stage: s.name, Took: time.Since(start)})
+		r.report(s.name, r.ended)
+	}
+	return ctx.Err()
+}
+
+// enqueue runs fn with steps on the device.
+func (p *prover) enqueue(fn func(*steps)) error {
+	return p.machine.do(func(q queue) error {
+		s := &steps{q: q, facts: p.machine.facts()}
+		fn(s)
+		return s.err
+	})
+}
+
+// settle waits for what is enqueued.
+func (p *prover) settle(ctx context.Context) error {
+	if err := p.machine.do(func(q queue) error { return q.mark(0) }); err != nil {
+		return err
+	}
+	return p.machine.wait(ctx, 0)
+}
+
+func (r *proof) upload(ctx context.Context) error {
+	for _, c := range []struct {
+		to   gpu.Memory
+		data []byte
+	}{
+		{r.witness.bits, rawBytes(r.w.Bits)}, {r.witness.elements, rawBytes(r.w.Elements)}, {r.witness.inputs, rawBytes(r.w.Inputs)},
+	} {
+		if err := r.machine.send(ctx, c.to, bytesOf(c.data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vector is one of the three vectors of the domain's size.
+func (p *prover) vector(i int) gpu.Memory {
+	return p.arena.Slice(int64(i)*aligned(p.plan.vectors), p.plan.vectors)
+}
+
+// behind is the arena from vector i on.
+func (p *prover) behind(i int) gpu.Memory {
+	at := int64(i) * aligned(p.plan.vectors)
+	return p.arena.Slice(at, p.arena.Bytes-at)
+}
+
+func (r *proof) evaluate(ctx context.Context) error {
+	err := r.enqueue(func(s *steps) { s.evaluate(&r.rows, &r.witness, r.vector(0), r.vector(1), r.layout.M()) })
+	if err != nil {
+		return err
+	}
+	return r.settle(ctx)
+}
+
+// quotient leaves the coefficients of H in the first vector.
+func (r *proof) quotient(ctx context.Context) error {
+	h, err := r.tables.run(r.vector(0), r.vector(1), r.vector(2))
+	if err != nil {
+		return err
+	}
+	if h.Ptr != r.vector(0).Ptr {
+		return fmt.Errorf("the quotient is in another vector than the first")
+	}
+	return r.settle(ctx)
+}
+
+func (r *proof) queryH(ctx context.Context) (err error) {
+	n := r.layout.Shape.H
+	r.sums.H, err = r.machine.summer().MSMG1(ctx, r.key.h, Scalars{r.vector(0), n, Canonical}, r.behind(1))
+	return err
+}
+
+// values are an assignment's, as a query takes them.
+type values struct {
+	bits    Bits
+	others  Scalars
+	scratch gpu.Memory
+}
+
+// all takes every aux variable.
+func (r *proof) all() values {
+	n := r.layout.Counts
+	return values{Bits{r.witness.bits, n.Bits}, Scalars{r.witness.elements, n.Aux - n.Bits, Montgomery}, r.behind(0)}
+}
+
+// selected enqueues the choice of those with a point, at the arena's beginning.
+func (r *proof) selected(s *sel, m *members) (v values, err error) {
+	bits, others := m.points()
+	c := carver{mem: r.arena}
+	v.bits = Bits{c.take(int64(bits+31) / 32 * 4), bits}
+	v.others = Scalars{c.take(int64(others) * fr.Bytes), others, Montgomery}
+	v.scratch = r.arena.Slice(c.used, r.arena.Bytes-c.used)
+	inputs := int64(s.first.count) * fr.Bytes
+	return v, r.enqueue(func(q *steps) {
+		n := r.layout.Counts
+		q.selectBits(r.witness.bits, s.bits, v.bits.Words)
+		q.selectElements(r.witness.inputs, n.Inputs, s.first, v.others.Memory)
+		q.selectElements(r.witness.elements, n.Aux-n.Bits, s.elements, v.others.Memory.Slice(inputs, v.others.Memory.Bytes-inputs))
+	})
+}
+
+func (r *proof) queryL(ctx context.Context) (err error) {
+	r.sums.L, err = r.sumG1(ctx, &r.key.l, r.all())
+	return err
+}
+
+func (r *proof) queryA(ctx context.Context) error {
+	v, err := r.selected(&r.key.selA, &r.sets.a)
+	if err == nil {
+		r.sums.A, err = r.sumG1(ctx, &r.key.a, v)
+	}
+	return err
+}
+
+func (r *proof) queryB(ctx context.Context) error {
+	v, err := r.selected(&r.key.selB, &r.sets.b)
+	if err == nil {
+		r.sums.B1, err = r.sumG1(ctx, &r.key.b1, v)
+	}
+	if err == nil {
+		r.sums.B2, err = r.sumG2(ctx, &r.key.b2, v)
+	}
+	return err
+}
+
+// sumG1 is the sum over both lists of a query.
+func (r *proof) sumG1(ctx context.Context, q *query, v values) (sum bls12381.G1Affine, err error) {
+	s := r.machine.summer()
+	bits, err := s.BitsG1(ctx, q.bits, v.bits, v.scratch)
+	if err != nil {
+		return sum, fmt.Errorf("query %s: %w", q.name, err)
+	}
+	others, err := s.MSMG1(ctx, q.others, v.others, v.scratch)
+	if err != nil {
+		return sum, fmt.Errorf("query %s: %w", q.name, err)
+	}
+	sum.Add(&bits, &others)
+	return sum, nil
+}
+
+func (r *proof) sumG2(ctx context.Context, q *query, v values) (sum bls12381.G2Affine, err error) {
+	s := r.machine.summer()
+	bits, err := s.BitsG2(ctx, q.bits, v.bits, v.scratch)
+	if err != nil {
+		return sum, fmt.Errorf("query %s: %w", q.name, err)
+	}
+	others, err := s.MSMG2(ctx, q.others, v.others, v.scratch)
+	if err != nil {
+		return sum, fmt.Errorf("query %s: %w", q.name, err)
+	}
+	sum.Add(&bits, &others)
+	return sum, nil
+}

@@ -1,0 +1,202 @@
+package cuda
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+
+	"cuzk/backend"
+	"cuzk/backend/conformance"
+	gpu "cuzk/cuda"
+	"cuzk/r1cs"
+	"cuzk/srs"
+)
+
+// proverKernels are the kernels of a prover beside those of sums.
+var proverKernels = []string{
+	"rows_slices", "rows_longs", "rows_tail", "select_bits", "select_elements", "key_g1", "key_g2", "key_place_g1", "key_place_g2",
+	"setup_basis", "setup_powers", "setup_slices", "setup_longs", "setup_inputs", "setup_reduce", "setup_combine",
+}
+
+var hostedProverProgram = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "hosted")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := hostedSources(dir); err != nil {
+		return nil, err
+	}
+	for _, f := range []string{"rows", "setup"} {
+		if err := os.CopyFS(filepath.Join(dir, f), os.DirFS("../../kernels/"+f)); err != nil {
+			return nil, err
+		}
+	}
+	main, err := os.ReadFile(filepath.Join(dir, "msm/hosted/main.cc"))
+	if err != nil {
+		return nil, err
+	}
+	text := strings.Replace(string(main), `#include "../msm_tree.cu"`, `#include "../msm_tree.cu"
+#include "../../rows/rows.cu"
+#include "../../rows/select.cu"
+#include "../../setup/setup.cu"
+#include "../../setup/key.cu"`, 1)
+	text = strings.Replace(text, "K(g2_ops)", "K(g2_ops), K("+strings.Join(proverKernels, "), K(")+")", 1)
+	if err := os.WriteFile(filepath.Join(dir, "msm/hosted/main.cc"), []byte(text), 0o644); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rows/atomic.cuh"), []byte("#pragma once\n#include \"../field/base.cuh\"\ninline void atomic_add64(uint64_t* p, uint64_t v) { *p += v; }\n"), 0o644); err != nil {
+		return nil, err
+	}
+	program := filepath.Join(dir, "device")
+	cmd := exec.Command("clang++-19", "-std=c++17", "-O2", "-w", "-I"+filepath.Join(dir, "field"), filepath.Join(dir, "msm/hosted/main.cc"), "-o", program)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(program)
+})
+
+// hostedMachine is the kernels on the CPU as a prover's machine. The quotient is
+// computed by gnark-crypto's transforms, because its kernels are not compiled for
+// the host.
+type hostedMachine struct {
+	*hosted
+	sums  *Summer
+	bytes int64
+	sizes map[uint64]int64
+}
+
+func newHostedMachine(t testing.TB) *hostedMachine {
+	t.Helper()
+	if _, err := exec.LookPath("clang++-19"); err != nil {
+		t.Skip("the kernels are compiled for the host by clang++-19, which is not installed")
+	}
+	program, err := hostedProverProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := startHosted(t, program)
+	return &hostedMachine{hosted: h, sums: &Summer{dev: h}, sizes: map[uint64]int64{}}
+}
+
+func startHosted(t testing.TB, program []byte) *hosted {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "device")
+	if err := os.WriteFile(name, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(name)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	d := &hosted{in: in, out: bufio.NewReader(out), calls: map[string]int{}}
+	d.fact = facts{sms: 2, shared: 99 << 10, opsBlocks: map[string]int{"g1_ops": 1, "g2_ops": 1}}
+	return d
+}
+
+func (m *hostedMachine) alloc(bytes int64) (gpu.Memory, error) {
+	mem, err := m.hosted.alloc(bytes)
+	m.bytes += bytes
+	m.sizes[mem.Ptr] = bytes
+	return mem, err
+}
+
+func (m *hostedMachine) free(mem gpu.Memory) error {
+	m.bytes -= m.sizes[mem.Ptr]
+	delete(m.sizes, mem.Ptr)
+	return m.hosted.free(mem)
+}
+
+func (m *hostedMachine) send(ctx context.Context, dst gpu.Memory, fill filler) error {
+	data := make([]byte, dst.Bytes)
+	if err := errors.Join(ctx.Err(), fill(data, 0)); err != nil {
+		return err
+	}
+	return m.upload(dst, data)
+}
+
+func (m *hostedMachine) summer() *Summer { return m.sums }
+func (m *hostedMachine) close() error    { return nil }
+
+func (m *hostedMachine) quotient(logN int, _ bool) (quotienter, error) {
+	return &hostedQuotient{m, 1 << logN}, nil
+}
+
+type hostedQuotient struct {
+	m *hostedMachine
+	n int
+}
+
+func (q *hostedQuotient) bytes() int64 { return 0 }
+func (q *hostedQuotient) close() error { return nil }
+
+func (q *hostedQuotient) run(a, b, _ gpu.Memory) (gpu.Memory, error) {
+	v := [3][]fr.Element{make([]fr.Element, q.n), make([]fr.Element, q.n), make([]fr.Element, q.n)}
+	for i, mem := range []gpu.Memory{a, b} {
+		if err := q.m.download(rawBytes(v[i]), mem); err != nil {
+			return a, err
+		}
+	}
+	for i := range v[2] {
+		v[2][i].Mul(&v[0][i], &v[1][i])
+	}
+	h, err := conformance.Quotient(v[0], v[1], v[2])
+	if err != nil {
+		return a, err
+	}
+	for i := range h {
+		h[i] = fr.Element(h[i].Bits())
+	}
+	return a, q.m.upload(a, rawBytes(append(h, fr.Element{})))
+}
+
+// hostedBackend makes provers on the CPU's kernels.
+type hostedBackend struct {
+	t     testing.TB
+	limit int64
+}
+
+func (b *hostedBackend) Name() string { return "hosted" }
+
+func (b *hostedBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
+	m := newHostedMachine(b.t)
+	p, err := newProver(m, circuit, b.limit)
+	if err != nil {
+		return nil, err
+	}
+	out, err := loaded(ctx, p, key)
+	if err == nil && p.Bytes() > p.plan.Total() {
+		b.t.Errorf("prover of %s holds %d bytes, planned were %d", circuit.Name(), p.Bytes(), p.plan.Total())
+	}
+	b.t.Cleanup(func() {
+		if m.bytes != 0 {
+			b.t.Errorf("prover of %s left %d bytes on the device", circuit.Name(), m.bytes)
+		}
+	})
+	return out, err
+}
+
+// TestHostedConformance runs the suite of all backends on the kernels compiled
+// for the CPU.
+func TestHostedConformance(t *testing.T) {
+	conformance.Run(t, func(t testing.TB) backend.Backend { return &hostedBackend{t, 1 << 30} })
+}

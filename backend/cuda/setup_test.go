@@ -1,0 +1,98 @@
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"cuzk/backend/conformance"
+	gpu "cuzk/cuda"
+	"cuzk/groth16"
+	"cuzk/r1cs"
+)
+
+// TestHostedSetup makes a key on the device and compares every point with those
+// of a key file from groth16.Setup with the same secrets, and then a proof's sums.
+func TestHostedSetup(t *testing.T) {
+	for _, c := range []*conformance.Mixed{{Inputs: 1, Groups: 2, Seed: 2}, {Inputs: 40, Groups: 5, Seed: 3}} {
+		t.Run(c.Name(), func(t *testing.T) { hostedSetup(t, c) })
+	}
+}
+
+func hostedSetup(t *testing.T, c *conformance.Mixed) {
+	ctx, circuit := context.Background(), conformance.Compile(t, c)
+	key := conformance.Key(t, circuit)
+	read := newTestProver(t, circuit)
+	if _, err := loaded(ctx, read, key); err != nil {
+		t.Fatal(err)
+	}
+	secrets := Secrets(*groth16.InsecureSecrets())
+	own := newTestProver(t, circuit)
+	_, vk, err := made(ctx, own, &secrets, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(vk.Encode(), key.VK.Encode()) {
+		t.Error("the verifying keys differ")
+	}
+	samePoints(t, own, read)
+	w := r1cs.Run(c).Assignment()
+	a, err := own.Sums(ctx, []*r1cs.Assignment{w}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := conformance.Reference(circuit, key, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a[0].H != b.H || a[0].L != b.L || a[0].A != b.A || a[0].B1 != b.B1 || a[0].B2 != b.B2 {
+		t.Error("the sums of a proof differ")
+	}
+}
+
+func newTestProver(t *testing.T, circuit *r1cs.Compiled) *prover {
+	t.Helper()
+	p, err := newProver(newHostedMachine(t), circuit, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// samePoints compares all lists of two provers' keys.
+func samePoints(t *testing.T, a, b *prover) {
+	t.Helper()
+	type list struct {
+		name string
+		mem  gpu.Memory
+		n    int64
+	}
+	lists := func(p *prover) (out []list) {
+		out = append(out, list{"h", p.key.h, int64(p.layout.Shape.H) * curveG1.point})
+		for _, q := range []*query{&p.key.l, &p.key.a, &p.key.b1, &p.key.b2} {
+			out = append(out, list{q.name + " of bits", q.bits, int64(q.nBits) * q.curve.point})
+			out = append(out, list{q.name + " of elements", q.others, int64(q.nOther) * q.curve.point})
+		}
+		return out
+	}
+	la, lb := lists(a), lists(b)
+	for i := range la {
+		if la[i].n != lb[i].n || !bytes.Equal(fetch(t, a.machine, la[i].mem, la[i].n), fetch(t, b.machine, lb[i].mem, lb[i].n)) {
+			t.Errorf("points of %s differ", la[i].name)
+		}
+	}
+}
+
+func fetch(t *testing.T, m machine, mem gpu.Memory, n int64) []byte {
+	t.Helper()
+	out := make([]byte, n)
+	if err := m.do(func(q queue) error { return q.download(out, mem) }); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
