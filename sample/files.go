@@ -19,9 +19,8 @@ type File struct {
 	Write func(w io.Writer) error
 }
 
-// PoRepFiles are the files NAME.json and NAME.c1.json.
-func PoRepFiles(name string, c1 *porepc1.C1, who porepc1.Identity) ([]File, error) {
-	file := name + ".c1.json"
+// PoRepFiles are the files NAME.json, the request, and file, the phase-1 output.
+func PoRepFiles(name, file string, c1 *porepc1.C1, who porepc1.Identity) ([]File, error) {
 	req, err := requestFile(name, struct {
 		Kind     string         `json:"kind"`
 		C1       string         `json:"c1"`

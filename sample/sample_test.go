@@ -201,7 +201,7 @@ func checkPoRep(t *testing.T, s *PoRepSample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := PoRepFiles("x", c1, s.Identity)
+	files, err := PoRepFiles("x", "x.c1.json", c1, s.Identity)
 	if err != nil {
 		t.Fatal(err)
 	}
