@@ -23,8 +23,13 @@ import (
 // ErrBadInput: what the caller sent is wrong; the text says what and where.
 var ErrBadInput = errors.New("bad input")
 
+// callersError is an error whose class does not show in its text.
+type callersError struct{ error }
+
+func (e callersError) Unwrap() []error { return []error{e.error, ErrBadInput} }
+
 // badInput marks an error as the caller's.
-func badInput(err error) error { return fmt.Errorf("%w: %w", ErrBadInput, err) }
+func badInput(err error) error { return callersError{err} }
 
 // Job is a decoded request.
 type Job struct {

@@ -28,7 +28,7 @@ func readSmall(in io.Reader, path string) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, err
 	}
 	if len(b) > maxFile {
 		return nil, badInput(fmt.Errorf("%s is longer than %s", path, bytes(maxFile)))

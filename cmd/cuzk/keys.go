@@ -70,7 +70,7 @@ func short(name string) string {
 func (k *keyFlags) hint(err error) error {
 	switch {
 	case errors.Is(err, srs.ErrKeyMissing):
-		return hint(err, "say where the keys are with --params-dir or %s; \"cuzk params list\" shows what is there", paramsDirEnv)
+		return hint(err, "say where the keys are with --params-dir or %s, or get them with \"cuzk params fetch\"", paramsDirEnv)
 	case errors.Is(err, srs.ErrNotOfficial) && !k.insecure:
 		return hint(err, "add --insecure to use insecure keys in tests; never for real proofs")
 	case errors.Is(err, srs.ErrNotOfficial), errors.Is(err, srs.ErrCorrupt):

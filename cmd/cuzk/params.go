@@ -21,7 +21,7 @@ v28-..., and a manifest inside this program knows the digest of each.
 A file called insecure-... is a key of which somebody knows the secrets and can
 forge proofs. Such keys are for tests and demonstrations and are used only with
 --insecure.`,
-	}, newParamsListCmd(), newParamsCheckCmd(), newParamsSetupCmd())
+	}, newParamsListCmd(), newParamsCheckCmd(), newParamsFetchCmd(), newParamsSetupCmd())
 }
 
 func newParamsListCmd() *cobra.Command {

@@ -165,7 +165,7 @@ func (f *proveFlags) report(u *ui, st *stages, j *kind.Job, proof []byte, insecu
 // since it needs neither.
 func (f *proveFlags) run(cmd *cobra.Command, st *stages, j *kind.Job, rnd groth16.Blinder) (proof []byte, insecure bool, err error) {
 	ctx := cmd.Context()
-	if err := proving.Check(ctx, j, st.watch()); err != nil {
+	if err := checkRequest(ctx, j, st.watch()); err != nil {
 		return nil, false, err
 	}
 	s, err := proving.Open(ctx, cpu.New(cpu.Options{}), provingOptions(st.u, &f.keys, &f.circuits), j.Circuit, st.watch())

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cuzk/kind"
 	"cuzk/proving"
+	"cuzk/vanilla"
 )
 
 // newRequestsTopic is a page of the help: it has nothing to run.
@@ -71,10 +76,37 @@ func readRequest(path string) (*kind.Job, error) {
 		return nil, err
 	}
 	job, err := kind.Parse(data, func(name string) ([]byte, error) {
-		return readSmall(nil, filepath.Join(filepath.Dir(path), name))
+		b, err := readSmall(nil, filepath.Join(filepath.Dir(path), name))
+		var e *fs.PathError
+		if errors.As(err, &e) {
+			err = e.Err // the caller says which file
+		}
+		return b, err
 	})
 	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", path, err), "\"cuzk help requests\" says what a request holds")
+		return nil, requestHint(fmt.Errorf("%s: %w", path, err))
 	}
 	return job, nil
+}
+
+// requestHint tells mistakes in the request itself from those in the vanilla
+// proofs that it names.
+func requestHint(err error) error {
+	var e *vanilla.Error
+	if errors.As(err, &e) {
+		switch first, _, _ := strings.Cut(e.Where, " "); first {
+		case "vanilla", "sector", "partition":
+			return hint(err, "the vanilla proof is damaged, or of another sector, size or challenge: have it made again")
+		}
+	}
+	return hint(err, "\"cuzk help requests\" says what a request holds")
+}
+
+// checkRequest checks the vanilla proofs of a request.
+func checkRequest(ctx context.Context, j *kind.Job, w proving.Watch) error {
+	err := proving.Check(ctx, j, w)
+	if errors.Is(err, kind.ErrBadInput) {
+		return requestHint(err)
+	}
+	return err
 }

@@ -36,7 +36,7 @@ are. On two cores winning-2KiB takes 3 s and 47 MB, porep-2KiB a minute or two a
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !f.keys.insecure {
 				return hint(usageError("a key whose secrets are known is made only with --insecure"),
-					"published keys come from Filecoin's own download tools")
+					"\"cuzk params fetch\" gets the published keys")
 			}
 			return setup(cmd, &f, args[0])
 		},

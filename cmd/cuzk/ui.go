@@ -115,7 +115,8 @@ func (u *ui) note(format string, args ...any) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.clear()
-	fmt.Fprintf(u.err, "cuzk: "+format+"\n", args...)
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\ncuzk: ") // joined errors
+	fmt.Fprintf(u.err, "cuzk: %s\n", text)
 }
 
 // say writes a line of the result.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cuzk/kind"
-	"cuzk/proving"
 	"cuzk/r1cs"
 	"cuzk/synth"
 )
@@ -75,7 +74,7 @@ func witness(cmd *cobra.Command, c *circuitFlag, path string, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	if err := proving.Check(ctx, j, st.watch()); err != nil {
+	if err := checkRequest(ctx, j, st.watch()); err != nil {
 		return err
 	}
 	compiled, _, err := openCircuit(cmd, c, j.Circuit.String())
