@@ -18,8 +18,7 @@ type Work struct {
 	Usual    Usual
 }
 
-// Usual are the times that stages usually take; 0 where nothing is known, then
-// the stage is not watched.
+// Usual are the times that stages usually take; 0 where nothing is known.
 type Usual struct {
 	Synthesise, ProveCPU, ProveGPU, Check, LoadKey time.Duration
 }

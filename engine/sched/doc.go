@@ -72,6 +72,7 @@ type Config struct {
 	MaxAttempts int  // tries of one partition, all devices together
 	HangFactor  int  // a stage has hung after this many times its usual time; 0: never
 	HangFloor   Time // and not before this
+	HangUnknown Time // a stage whose usual time is not known has hung after this; 0: never
 	KeyIdle     Time // an unused key is dropped after this; 0: only to make room
 }
 

@@ -98,7 +98,7 @@ func (s *story) line(line string) []string {
 func (s *story) config(w words) {
 	cfg := Config{Making: w.int("making", 2), Ahead: w.int("ahead", 0), Reserve: w.bytes("reserve"), MaxJobs: w.int("jobs", 0),
 		CPU: CPUPolicy(w.text("cpu", "fallback")), AgeStep: w.dur("age"), MaxAttempts: w.int("tries", 4),
-		HangFactor: w.int("hang", 0), HangFloor: w.dur("floor"), KeyIdle: w.dur("idle")}
+		HangFactor: w.int("hang", 0), HangFloor: w.dur("floor"), HangUnknown: w.dur("unknown"), KeyIdle: w.dur("idle")}
 	s.core = New(cfg, budget.New(w.bytes("host"), w.bytes("pinned")))
 	s.names, s.last, s.now = map[int]string{}, map[string]int{}, 0
 }

@@ -10,8 +10,11 @@ import (
 
 // hangLimit is the moment at which a stage that starts now has hung; 0: never.
 func (c *Core) hangLimit(usual Time) Time {
-	if c.cfg.HangFactor <= 0 || usual <= 0 {
+	switch {
+	case c.cfg.HangFactor <= 0 || usual <= 0 && c.cfg.HangUnknown <= 0:
 		return 0
+	case usual <= 0:
+		return c.now + c.cfg.HangUnknown
 	}
 	return c.now + max(usual*Time(c.cfg.HangFactor), c.cfg.HangFloor)
 }
