@@ -25,7 +25,7 @@ var layers = map[string]int{
 	"r1cs/rtest": 2, "gadget/": 2, "vanilla": 2, "vanilla/": 2, "porep": 2,
 	"circuit/": 3, "srs": 3, "sample": 3,
 	"synth": 4, "backend": 4,
-	"backend/": 5, "groth16": 5,
+	"backend/": 5, "groth16": 5, "backend/fake": 8,
 	"kind": 6, "job": 6,
 	"internal/circuitcache": 7, "engine/sched": 7, "job/sqlstore": 7, "job/storetest": 7,
 	"proving": 8, "engine": 8, "cluster": 8,
