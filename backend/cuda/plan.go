@@ -177,17 +177,27 @@ func (n need) possible(budget int64) bool {
 	return err == nil
 }
 
-// msmBytes is what the best plan within the budget takes, 0 if there is none.
+// msmBytes is what a sum takes within the budget, 0 if there is no plan. With no
+// limit it is what makes the sum cost at most 2% more than any memory would.
 func msmBytes(f facts, cv curve, n int, budget int64) int64 {
 	if n == 0 {
 		return 0
 	}
-	p, err := planMSM(f, cv, n, budget, 0)
+	best, err := planMSM(f, cv, n, budget, 0)
 	if err != nil {
 		return 0
 	}
-	return p.bytes(f)
+	for limit := int64(64 << 20); budget == unlimited && limit < budget; limit += limit / 4 {
+		p, err := planMSM(f, cv, n, limit, 0)
+		if err == nil && p.total(n) <= 1.02*best.total(n) {
+			return p.bytes(f)
+		}
+	}
+	return best.bytes(f)
 }
+
+// total is the cost of all parts of a sum of n multiples.
+func (p *plan) total(n int) float64 { return p.cost() * float64((n+p.n-1)/p.n) }
 
 func bitsBytes(f facts, cv curve, n int, budget int64) int64 {
 	if n == 0 {

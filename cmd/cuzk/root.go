@@ -22,8 +22,10 @@ func commands() []*cobra.Command {
 		newProveCmd(),
 		newVerifyCmd(),
 		newWitnessCmd(),
+		newSampleCmd(),
 		newCircuitCmd(),
 		newParamsCmd(),
+		newBenchCmd(),
 		newRequestsTopic(),
 	}
 }

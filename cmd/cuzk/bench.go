@@ -1,0 +1,446 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/spf13/cobra"
+
+	"cuzk"
+	"cuzk/backend"
+	"cuzk/backend/cpu"
+	gpu "cuzk/backend/cuda"
+	"cuzk/cuda"
+	"cuzk/groth16"
+	"cuzk/kind"
+	"cuzk/porep"
+	"cuzk/proving"
+	"cuzk/r1cs"
+	"cuzk/sample"
+	"cuzk/srs"
+	vporep "cuzk/vanilla/porep"
+	vpost "cuzk/vanilla/post"
+)
+
+// benchBlinding is the fixed pair of every proof here, so that proofs compare.
+var benchBlinding = groth16.Fixed{R: fr.NewElement(0x1234567), S: fr.NewElement(0x7654321)}
+
+func newBenchCmd() *cobra.Command {
+	return group(&cobra.Command{
+		Use:    "bench",
+		Short:  "Check and time the arithmetic of this machine",
+		Hidden: true,
+	}, newBenchGPUCmd(), newBenchDirectCmd())
+}
+
+type benchGPUFlags struct {
+	device    string
+	examples  []string
+	samples   []string
+	partition int
+	runs      int
+	memory    int64
+	expect    string
+}
+
+func newBenchGPUCmd() *cobra.Command {
+	var f benchGPUFlags
+	cmd := &cobra.Command{
+		Use:   "gpu",
+		Short: "Prove on a GPU, compare with the CPU, and time the stages",
+		Long: `Gpu makes INSECURE keys from the published secrets and proves with fixed r and s.
+
+Examples are the requests that ship with the program. Their key is made twice, on
+the CPU and on the GPU, their proofs three times: by the CPU, by the GPU with
+either key; all must be the same bytes. Samples are requests of full size with a
+key made on the GPU alone; --expect names the file that "cuzk bench direct" wrote.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return benchGPU(cmd, &f) },
+	}
+	cmd.Flags().StringVar(&f.device, "device", "", "`UUID` of the GPU (default: the first)")
+	cmd.Flags().StringSliceVar(&f.examples, "examples", nil, "requests that ship with the program, for example winning-2KiB")
+	cmd.Flags().StringSliceVar(&f.samples, "samples", nil, "circuits to prove with made-up requests, for example porep-32GiB")
+	cmd.Flags().IntVar(&f.partition, "partition", 0, "`number` of the partition to prove")
+	cmd.Flags().IntVar(&f.runs, "runs", 5, "timed proofs of each")
+	cmd.Flags().Int64Var(&f.memory, "memory", 0, "`MiB` that may be used of the device (default: what is free)")
+	cmd.Flags().StringVar(&f.expect, "expect", "", "`file` with the proof in hex that the sample must give")
+	return cmd
+}
+
+type benchDirectFlags struct {
+	sample    string
+	partition int
+}
+
+func newBenchDirectCmd() *cobra.Command {
+	var f benchDirectFlags
+	cmd := &cobra.Command{
+		Use:   "direct",
+		Short: "Compute a sample's proof from the secrets, without a key",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return benchDirect(cmd, &f) },
+	}
+	cmd.Flags().StringVar(&f.sample, "sample", "porep-32GiB", "`circuit`")
+	cmd.Flags().IntVar(&f.partition, "partition", 0, "`number` of the partition")
+	return cmd
+}
+
+func benchDirect(cmd *cobra.Command, f *benchDirectFlags) error {
+	b, err := newSubject(cmd.Context(), newUI(cmd), f.partition, func() (*kind.Job, error) { return sampleJob(f.sample) })
+	if err != nil {
+		return err
+	}
+	blinding := groth16.Blinding(benchBlinding)
+	e, err := groth16.Direct(cmd.Context(), b.circuit, groth16.InsecureSecrets(), b.w, &blinding)
+	if err != nil {
+		return err
+	}
+	return b.u.say("%x", e.Proof().Encode())
+}
+
+// subject is what is proved.
+type subject struct {
+	u       *ui
+	id      srs.ID
+	circuit *r1cs.Compiled
+	part    *kind.Partition
+	w       *r1cs.Assignment
+}
+
+func newSubject(ctx context.Context, u *ui, partition int, job func() (*kind.Job, error)) (*subject, error) {
+	start := time.Now()
+	j, err := job()
+	if err != nil {
+		return nil, err
+	}
+	if partition >= len(j.Partitions) {
+		return nil, badInput(fmt.Errorf("%s has %d partitions", j.Circuit, len(j.Partitions)))
+	}
+	u.note("%s: request made in %v", j.Circuit, time.Since(start).Round(time.Millisecond))
+	b := &subject{u: u, id: j.Circuit, part: &j.Partitions[partition]}
+	start = time.Now()
+	blank, err := kind.Blank(j.Circuit)
+	if err == nil {
+		b.circuit, err = r1cs.Compile(blank)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u.note("%s: compiled in %v", j.Circuit, time.Since(start).Round(time.Millisecond))
+	start = time.Now()
+	b.w, err = b.part.Witness(ctx, b.circuit)
+	u.note("%s: witness in %v", j.Circuit, time.Since(start).Round(time.Millisecond))
+	return b, err
+}
+
+// exampleJob reads a request that ships with the program.
+func exampleJob(name string) (*kind.Job, error) {
+	read := func(name string) ([]byte, error) { return cuzk.Examples.ReadFile(path.Join("testdata/requests", name)) }
+	data, err := read(name + ".json")
+	if err != nil {
+		return nil, badInput(err)
+	}
+	return kind.Parse(data, read)
+}
+
+// sampleJob makes up a request for a circuit.
+func sampleJob(circuit string) (*kind.Job, error) {
+	id, err := srs.ParseID(circuit)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	const seed, workers = 7, 0
+	switch {
+	case id.Family == srs.PoRep:
+		p, err := porep.FindProof(id.Size, porep.APIv1_1, porep.Interactive)
+		if err != nil {
+			return nil, badInput(err)
+		}
+		s, err := sample.PoRep(p.Config(), seed, workers)
+		if err != nil {
+			return nil, err
+		}
+		c1, err := s.C1()
+		if err != nil {
+			return nil, err
+		}
+		return kind.PoRep(&vporep.Request{C1: c1, Identity: s.Identity})
+	case strings.HasPrefix(circuit, "winning"), strings.HasPrefix(circuit, "window"):
+		r, err := registeredPoSt(circuit)
+		if err != nil {
+			return nil, err
+		}
+		in, err := sample.PoSt(r, r.SectorCount(), seed, workers)
+		if err != nil {
+			return nil, err
+		}
+		return kind.Post(in)
+	}
+	return nil, badInput(fmt.Errorf("no sample of %s", circuit))
+}
+
+// registeredPoSt is the first registered proof of a circuit.
+func registeredPoSt(circuit string) (r vpost.Registered, err error) {
+	for n := range uint64(64) {
+		if r, err = vpost.FromNumber(n); err == nil && r.Circuit() == circuit {
+			return r, nil
+		}
+	}
+	return r, badInput(fmt.Errorf("no registered PoSt of circuit %s", circuit))
+}
+
+// gpuBench is one run of the command.
+type gpuBench struct {
+	u *ui
+	f *benchGPUFlags
+	b *gpu.Backend
+	d *gpu.Device
+}
+
+func benchGPU(cmd *cobra.Command, f *benchGPUFlags) (err error) {
+	u, ctx := newUI(cmd), cmd.Context()
+	d, err := openDevice(f.device)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	info := d.Info()
+	u.note("%s %s, compute %d.%d, %d SMs, %d MiB", info.Name, info.UUID, info.Major, info.Minor, info.SMs, info.Memory>>20)
+	g := &gpuBench{u: u, f: f, d: d, b: gpu.New(d, gpu.Options{Memory: f.memory << 20})}
+	for _, name := range f.examples {
+		if err := g.example(ctx, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, name := range f.samples {
+		if err := g.sample(ctx, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := g.b.Close(); err != nil {
+		return err
+	}
+	if left := d.Owner().Balance(); left != (cuda.Balance{}) {
+		return fmt.Errorf("memory is left on the device: %+v", left)
+	}
+	u.note("everything allocated was released")
+	return nil
+}
+
+func openDevice(uuid string) (*gpu.Device, error) {
+	if uuid != "" {
+		return gpu.OpenUUID(uuid)
+	}
+	list, err := cuda.Devices()
+	if err != nil {
+		return nil, err
+	}
+	return gpu.Open(list[0])
+}
+
+// example compares CPU and GPU on one request.
+func (g *gpuBench) example(ctx context.Context, name string) (err error) {
+	s, err := newSubject(ctx, g.u, 0, func() (*kind.Job, error) { return exampleJob(name) })
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "cuzk-bench")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	start := time.Now()
+	if _, err := proving.MakeInsecureKey(ctx, dir, s.id, s.circuit, nil); err != nil {
+		return err
+	}
+	key, err := srs.Open(ctx, dir, s.id.String(), srs.Options{Insecure: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, key.Close()) }()
+	g.u.note("%s: key made on the CPU in %v", name, time.Since(start).Round(time.Millisecond))
+	return g.compare(ctx, s, key)
+}
+
+// compare proves by the CPU and by the GPU with both keys.
+func (g *gpuBench) compare(ctx context.Context, s *subject, key *srs.Key) error {
+	host, err := cpu.New(cpu.Options{}).Load(ctx, s.circuit, key)
+	if err != nil {
+		return err
+	}
+	want, err := s.prove(ctx, host, key.VK)
+	if err != nil {
+		return fmt.Errorf("by the CPU: %w", err)
+	}
+	start := time.Now()
+	read, err := g.b.Load(ctx, s.circuit, key)
+	if err != nil {
+		return err
+	}
+	g.u.note("%s: key on the device in %v\n%s", s.id, time.Since(start).Round(time.Millisecond), read.(interface{ Plan() *gpu.Plan }).Plan())
+	err = errors.Join(g.same(ctx, s, read, key.VK, want), sameSums(ctx, s, host, read), g.time(ctx, s, read), read.Close())
+	if err != nil {
+		return fmt.Errorf("with the key from the CPU: %w", err)
+	}
+	own, vk, err := g.setup(ctx, s)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(vk.Encode(), key.VK.Encode()) {
+		err = errors.New("the verifying key made on the GPU differs from the CPU's")
+	}
+	if err = errors.Join(err, g.same(ctx, s, own, vk, want), sameSums(ctx, s, host, own), own.Close(), host.Close()); err != nil {
+		return fmt.Errorf("with the key from the GPU: %w", err)
+	}
+	return g.u.say("%s: proofs of CPU and GPU are the same bytes", s.id)
+}
+
+func (g *gpuBench) setup(ctx context.Context, s *subject) (backend.Prover, *srs.VerifyingKey, error) {
+	secrets := gpu.Secrets(*groth16.InsecureSecrets())
+	start := time.Now()
+	p, vk, err := g.b.Setup(ctx, s.circuit, &secrets, func(stage string, done float64) {
+		g.u.note("%s: setup, %s %.0f%%, %v", s.id, stage, 100*done, time.Since(start).Round(time.Millisecond))
+	})
+	return p, vk, err
+}
+
+// prove makes one proof with the fixed blinding; it is verified.
+func (s *subject) prove(ctx context.Context, p backend.Prover, vk *srs.VerifyingKey) (*groth16.Result, error) {
+	return groth16.Prove(ctx, p, vk, []*r1cs.Assignment{s.w}, benchBlinding, nil)
+}
+
+func (g *gpuBench) same(ctx context.Context, s *subject, p backend.Prover, vk *srs.VerifyingKey, want *groth16.Result) error {
+	got, err := s.prove(ctx, p, vk)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(got.Proofs[0].Encode(), want.Proofs[0].Encode()) {
+		return fmt.Errorf("proof of %s differs:\n%x\nwant\n%x", s.id, got.Proofs[0].Encode(), want.Proofs[0].Encode())
+	}
+	return nil
+}
+
+// sameSums compares assignments that satisfy nothing; on large circuits one, that
+// meets every point.
+func sameSums(ctx context.Context, s *subject, a, b backend.Prover) error {
+	minusOne := fr.One()
+	minusOne.Neg(&minusOne)
+	list := []struct {
+		name string
+		bits uint64
+		x    fr.Element
+	}{{"minus ones", ^uint64(0), minusOne}, {"zeros", 0, fr.Element{}}, {"ones", ^uint64(0), fr.One()}, {"sevens", 0x5555555555555555, fr.NewElement(7)}}
+	if s.circuit.Counts().Rows > 1<<20 {
+		list = list[:1]
+	}
+	for _, c := range list {
+		w := uniform(s.circuit.Counts(), c.bits, c.x)
+		x, err := a.Sums(ctx, []*r1cs.Assignment{w}, nil)
+		if err != nil {
+			return err
+		}
+		y, err := b.Sums(ctx, []*r1cs.Assignment{w}, nil)
+		if err != nil {
+			return err
+		}
+		if x[0].H != y[0].H || x[0].L != y[0].L || x[0].A != y[0].A || x[0].B1 != y[0].B1 || x[0].B2 != y[0].B2 {
+			return fmt.Errorf("sums of an assignment of %s differ", c.name)
+		}
+	}
+	return nil
+}
+
+// uniform is an assignment of words of bits and of one element.
+func uniform(n r1cs.Counts, bits uint64, x fr.Element) *r1cs.Assignment {
+	w := r1cs.NewAssignment(n)
+	for i := range w.Bits {
+		w.Bits[i] = bits
+	}
+	if k := n.Bits % 64; k > 0 {
+		w.Bits[len(w.Bits)-1] &= 1<<k - 1
+	}
+	for i := range w.Elements {
+		w.Elements[i] = x
+	}
+	for i := 1; i < len(w.Inputs); i++ {
+		w.Inputs[i] = x
+	}
+	return w
+}
+
+// sample proves at full size with a key made on the device.
+func (g *gpuBench) sample(ctx context.Context, name string) error {
+	s, err := newSubject(ctx, g.u, g.f.partition, func() (*kind.Job, error) { return sampleJob(name) })
+	if err != nil {
+		return err
+	}
+	p, vk, err := g.setup(ctx, s)
+	if err != nil {
+		return err
+	}
+	g.u.note("%s", p.(interface{ Plan() *gpu.Plan }).Plan())
+	err = g.proveSample(ctx, s, p, vk)
+	return errors.Join(err, p.Close())
+}
+
+func (g *gpuBench) proveSample(ctx context.Context, s *subject, p backend.Prover, vk *srs.VerifyingKey) error {
+	start := time.Now()
+	got, err := s.prove(ctx, p, vk)
+	if err != nil {
+		return err
+	}
+	proof := got.Proofs[0].Encode()
+	if err := g.u.say("%s: proof verified, %v\n%x", s.id, time.Since(start).Round(time.Millisecond), proof); err != nil {
+		return err
+	}
+	if g.f.expect != "" {
+		text, err := os.ReadFile(g.f.expect)
+		if err != nil {
+			return badInput(err)
+		}
+		if strings.TrimSpace(string(text)) != hex.EncodeToString(proof) {
+			return fmt.Errorf("the proof is not the one in %s", g.f.expect)
+		}
+		if err := g.u.say("%s: the proof is the one computed directly from the secrets", s.id); err != nil {
+			return err
+		}
+	}
+	return g.time(ctx, s, p)
+}
+
+// time prints medians of the stages.
+func (g *gpuBench) time(ctx context.Context, s *subject, p backend.Prover) error {
+	took := map[string][]time.Duration{}
+	var order []string
+	for range g.f.runs {
+		start := time.Now()
+		sums, err := p.Sums(ctx, []*r1cs.Assignment{s.w}, nil)
+		if err != nil {
+			return err
+		}
+		list := append(sums[0].Timings, backend.Timing{Stage: "total", Took: time.Since(start)})
+		for _, t := range list {
+			if took[t.Stage] == nil {
+				order = append(order, t.Stage)
+			}
+			took[t.Stage] = append(took[t.Stage], t.Took)
+		}
+	}
+	rows := [][]string{{"stage of " + s.id.String(), "median", "least", "most"}}
+	for _, stage := range order {
+		l := took[stage]
+		slices.Sort(l)
+		rows = append(rows, []string{stage, millis(l[len(l)/2]), millis(l[0]), millis(l[len(l)-1])})
+	}
+	return g.u.table(rows)
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
