@@ -38,6 +38,11 @@ func (m *machine) run(t *testing.T, blk *block) {
 }
 
 func (m *machine) step(t *testing.T, line string) {
+	if guarded, ok := strings.CutPrefix(line, "@q "); ok {
+		if line = guarded; !m.pred {
+			return
+		}
+	}
 	name, rest, _ := strings.Cut(line, " ")
 	args := strings.Split(strings.ReplaceAll(rest, " ", ""), ",")
 	if strings.HasPrefix(name, "setp.ne") {

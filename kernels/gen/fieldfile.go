@@ -102,20 +102,26 @@ func emitAdd(p prime, blk *block, out, a, b []string) {
 	p.conditional(blk, out, t)
 }
 
-// emitSub adds p back, masked by the borrow.
+// emitSub adds p back after a borrow, under a predicate: fewer instructions than
+// a masked addend.
 func emitSub(p prime, blk *block, out, a, b []string) {
 	pl := imms(limbs(p.value, p.n))
 	blk.op("sub.cc.u32 %s, %s, %s", out[0], a[0], b[0])
 	for i := 1; i < p.n; i++ {
 		blk.op("subc.cc.u32 %s, %s, %s", out[i], a[i], b[i])
 	}
-	m := blk.temp("m")
-	blk.op("subc.u32 %s, 0, 0", m)
-	t := blk.temps32("t", p.n)
-	for i := range t {
-		blk.op("and.b32 %s, %s, %s", t[i], m, pl[i])
+	blk.op("subc.u32 %s, 0, 0", blk.temp("w"))
+	blk.lines = append([]string{".reg .pred q;"}, blk.lines...)
+	blk.op("setp.ne.u32 q, w, 0")
+	for i := range out {
+		op := "addc.cc.u32"
+		if i == 0 {
+			op = "add.cc.u32"
+		} else if i == p.n-1 {
+			op = "addc.u32"
+		}
+		blk.op("@q %s %s, %s, %s", op, out[i], out[i], pl[i])
 	}
-	blk.addChain(out, out, t)
 }
 
 // reduce is one conditional subtraction of p.

@@ -66,45 +66,58 @@ struct fused_t {
 #define DIGIT 9
 #define LINES (1u << (LG - DIGIT))
 
+#define COLS COLUMNS(3)
+
+// The thread's way through its line of nine bits.
+__device__ __forceinline__ line_t<3> line_of(const fused_t& f, u128_t* buf) {
+    return line_t<3>{f.roots, buf, tid_x() / COLS, tid_x() & (COLS - 1)};
+}
+
+// x times the twiddle near[idx mod 2^18].
+__device__ __forceinline__ fr_t meet_near(const fused_t& f, uint32_t idx, const fr_t& x) {
+    return fr_mul_lazy(load_fr_const(f.near + (idx & ((1u << 18) - 1))), x);
+}
+
 // First pass of c: the product of a and b at negated places, DIF over the top
 // digit, to x.
 extern "C" __global__ void __launch_bounds__(THREADS, 2) h27_first(fused_t f) {
     __shared__ u128_t buf[SLOTS];
-    uint32_t c = tid_x() & 3, r = tid_x() >> 2;
-    place_t at = place_of(ctaid_x() * 4 + c, LINES, 2 * DIGIT, DIGIT);
-    rows_t<3> wide(r, 6), near(r, 0);
+    line_t<3> line = line_of(f, buf);
+    uint32_t first = ctaid_x() * COLS + line.c;
+    rows_t<3> wide(line.r, 6), near(line.r, 0);
     fr_t x[8];
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        uint32_t idx = at.first + ((wide.base + k * wide.dist) << (2 * DIGIT));
+        uint32_t idx = first + ((wide.base + k * wide.dist) << (2 * DIGIT));
         uint32_t j = (0 - idx) & ((1u << LG) - 1);
         x[k] = fr_mul_lazy(fr_load(f.a + j), fr_load(f.b + j));
     }
-    dif_line<3>(x, f.roots, r, c, buf);
+    line.dif(x);
 #pragma unroll
-    for (int k = 0; k < 8; k++) fr_store(f.x + at.first + ((near.base + k) << (2 * DIGIT)), x[k]);
+    for (int k = 0; k < 8; k++) fr_store(f.x + first + ((near.base + rev3(k)) << (2 * DIGIT)), x[k]);
 }
 
 // The turn: last pass of the transform to coefficients, the coset's factors, first
 // pass of the transform to values on the coset; all on 512 neighbours.
 extern "C" __global__ void __launch_bounds__(THREADS, 2) h27_turn(fused_t f) {
     __shared__ u128_t buf[SLOTS];
-    uint32_t c = tid_x() & 3, r = tid_x() >> 2;
-    uint32_t line = ctaid_x() * 4 + c, first = line << DIGIT;
-    rows_t<3> wide(r, 6), near(r, 0);
+    line_t<3> line = line_of(f, buf);
+    uint32_t number = ctaid_x() * COLS + line.c, first = number << DIGIT;
+    rows_t<3> wide(line.r, 6), near(line.r, 0);
     fr_t x[8];
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         uint32_t idx = first + wide.base + k * wide.dist;
-        x[k] = fr_mul_lazy(load_fr_const(f.near + (idx & ((1u << 18) - 1))), fr_load(f.x + idx));
+        x[k] = meet_near(f, idx, fr_load(f.x + idx));
     }
-    dif_line<3>(x, f.roots, r, c, buf);
-    const fr_t* scale = f.scale + ((line >> DIGIT) << DIGIT) + near.base;
+    const fr_t* scale = f.scale + ((number >> DIGIT) << DIGIT) + near.base;
+    bool constant = first + near.base == 0;
+    line.dif_dit(x, [&](fr_t* x) {
 #pragma unroll
-    for (int k = 0; k < 8; k++) x[k] = fr_mul_lazy(load_fr_const(scale + k), x[k]);
-    // The coefficient of x^0 has the other sign (h_to_coset).
-    if (first + near.base == 0) x[0] = fr_sub_lazy(fr_set_zero(), x[0]);
-    dit_line<3>(x, f.roots, r, c, buf);
+        for (int k = 0; k < 8; k++) x[k] = fr_mul_lazy(load_fr_const(scale + rev3(k)), x[k]);
+        // The coefficient of x^0 has the other sign (h_to_coset).
+        if (constant) x[0] = fr_sub_lazy(fr_set_zero(), x[0]);
+    });
 #pragma unroll
     for (int k = 0; k < 8; k++) fr_store(f.x + first + wide.base + k * wide.dist, x[k]);
 }
@@ -114,53 +127,53 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) h27_turn(fused_t f) {
 template <int TW>
 __device__ __forceinline__ void middle(const fused_t& f) {
     __shared__ u128_t buf[SLOTS];
-    uint32_t c = tid_x() & 3, r = tid_x() >> 2;
-    uint32_t first = ctaid_x() * 4 + c;
-    rows_t<3> wide(r, 6), near(r, 0);
+    line_t<3> line = line_of(f, buf);
+    uint32_t first = ctaid_x() * COLS + line.c;
+    rows_t<3> wide(line.r, 6), near(line.r, 0);
     fr_t x[8];
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        uint32_t idx = first + ((near.base + k) << (2 * DIGIT));
+        uint32_t idx = first + ((near.base + rev3(k)) << (2 * DIGIT));
         x[k] = meet<TW>(fr_load(f.x + idx), idx, f.tw);
     }
-    dit_line<3>(x, f.roots, r, c, buf);
+    const fr_t* other = f.a + first + (wide.base << (2 * DIGIT));
+    line.dit_dif(x, [&](fr_t* x) {
 #pragma unroll
-    for (int k = 0; k < 8; k++) {
-        uint32_t idx = first + ((wide.base + k * wide.dist) << (2 * DIGIT));
-        x[k] = fr_mul_lazy(fr_reduce(fr_load(f.a + idx)), x[k]);
-    }
-    dif_line<3>(x, f.roots, r, c, buf);
+        for (int k = 0; k < 8; k++) x[k] = fr_mul_lazy(fr_reduce(fr_load(other + ((k * 64u) << (2 * DIGIT)))), x[k]);
+    });
 #pragma unroll
-    for (int k = 0; k < 8; k++) fr_store(f.x + first + ((near.base + k) << (2 * DIGIT)), x[k]);
+    for (int k = 0; k < 8; k++) fr_store(f.x + first + ((near.base + rev3(k)) << (2 * DIGIT)), x[k]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2) h27_middle_table(fused_t f) { middle<TW_TABLE>(f); }
 extern "C" __global__ void __launch_bounds__(THREADS, 2) h27_middle_powers(fused_t f) { middle<TW_POWERS>(f); }
 
-// Last pass of R with the subtraction: h in natural order, as integers. b holds
-// C/(2n), plain, at the same positions as R; the four lines of a tile are
-// those of four neighbouring k, so that natural places are written 128 bytes at
-// a time. scale holds g^(-(f0 + 2^18 f2))/(2n), plain, at [top digit][row].
+// Last pass of R with the subtraction: h in natural order, as integers. a holds R
+// before its last pass, b holds C/(2n), plain, at the same positions; the lines of
+// a tile are those of neighbouring k, so that natural places are written in
+// rows. scale holds g^(-(f0 + 2^18 f2))/(2n), plain, at [top digit][row].
 extern "C" __global__ void __launch_bounds__(THREADS, 2) h27_last(fused_t f) {
     __shared__ u128_t buf[SLOTS];
-    uint32_t c = tid_x() & 3, r = tid_x() >> 2;
+    line_t<3> line = line_of(f, buf);
     // Neighbouring blocks write neighbouring k.
-    uint32_t mid = ctaid_x() >> 7, f0 = (ctaid_x() & 127) * 4 + c, top = reverse_bits(f0, DIGIT);
+    const uint32_t groups = 512 / COLS;
+    uint32_t mid = ctaid_x() / groups, f0 = (ctaid_x() % groups) * COLS + line.c, top = reverse_bits(f0, DIGIT);
     uint32_t first = (top << 18) + (mid << 9), k0 = f0 + (reverse_bits(mid, DIGIT) << 9);
-    rows_t<3> wide(r, 6), near(r, 0);
+    rows_t<3> wide(line.r, 6), near(line.r, 0), eight(line.r, 3);
     fr_t x[8];
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         uint32_t idx = first + wide.base + k * wide.dist;
-        x[k] = fr_mul_lazy(load_fr_const(f.near + (idx & ((1u << 18) - 1))), fr_load(f.a + idx));
+        x[k] = meet_near(f, idx, fr_load(f.a + idx));
     }
-    dif_line<3>(x, f.roots, r, c, buf);
-    const fr_t* scale = f.scale + (top << DIGIT) + near.base;
+    line.dif(x);
+    exchange<3, REVERSE_FROM>(x, near, eight, line.c, buf);
+    const fr_t* scale = f.scale + (top << DIGIT) + eight.base;
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        fr_t y = fr_mul_lazy(load_fr_const(scale + k), x[k]);
-        fr_t d = fr_sub_lazy(fr_load(f.b + first + near.base + k), y);
-        uint32_t out = k0 + (reverse_bits(near.base + k, DIGIT) << 18);
+        fr_t y = fr_mul_lazy(load_fr_const(scale + k * 8), x[k]);
+        fr_t d = fr_sub_lazy(fr_load(f.b + first + eight.base + k * 8), y);
+        uint32_t out = k0 + (reverse_bits(eight.base + k * 8, DIGIT) << 18);
         fr_store(f.x + out, fr_reduce(d));
     }
 }

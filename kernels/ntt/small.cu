@@ -31,6 +31,11 @@ __device__ __forceinline__ void dft2(fr_t& a, fr_t& b) {
     a = fr_add_lazy(a, b), b = t;
 }
 
+__device__ __forceinline__ void swap(fr_t& a, fr_t& b) {
+    fr_t t = a;
+    a = b, b = t;
+}
+
 // Slots 1 and 2 change places: the two-bit reversal of either side.
 __device__ __forceinline__ void dft4(fr_t& x0, fr_t& x1, fr_t& x2, fr_t& x3) {
     dft2(x0, x2);

@@ -1,5 +1,5 @@
-// A tile of a transform pass: 2048 field elements in a block of 256 threads, 8 a
-// thread, as 2^D rows times 2048/2^D columns, and the steps done on it.
+// A tile of a transform pass: 8 field elements a thread, as 2^D rows times
+// TILE/2^D columns, and the steps done on it.
 //
 // Index algebra. A vector of n = 2^L elements is cut into digits. A pass over the
 // digit of D = 3*STAGES bits at shift s transforms, for every line (choice of
@@ -7,26 +7,28 @@
 // numbered hi*2^s + lo, and a tile takes consecutive ones as its columns, so
 // that a row of a tile is 128 contiguous bytes (D = 9, s >= 2).
 //
-// dif_* take natural rows and leave the frequency f of a line in row rev_D(f);
-// dit_* take rows in that order and leave natural frequencies. Both use the same
-// root w (the plan's); the inverse transform is the same sum with the index of
-// one side negated, F(x)[-k] = sum x_i w^(-ik).
+// DIF takes natural rows and leaves the frequency f of a line in row rev_D(f); DIT
+// takes rows in that order and leaves natural frequencies. Both use the same root
+// w (the plan's); the inverse transform is the same sum with the index of one
+// side negated, F(x)[-k] = sum x_i w^(-ik).
 //
 // A line is done in STAGES radix-8 steps. In a step with distance d a thread owns
-// rows base + k d, k = 0..7; between steps the elements change hands in shared
-// memory, in two halves of 16 bytes, so that a block needs 36 KiB.
+// rows base + k d, k = 0..7. Registers hold indices and frequencies in natural
+// order; where the order of rows is reversed, slot rev_3(k) is addressed.
+// Between steps elements change hands in shared memory, in two halves of 16
+// bytes each.
 //
 // Values are in [0, 2r) between all steps and in device memory between passes;
 // products accept any 256-bit factor (field/fr.cuh).
 #pragma once
 #include "../field/fr.cuh"
 
-#define TILE 2048
 #define THREADS 256
-// Columns of a tile and the padding that keeps 16-byte accesses of a row pair in
-// distinct banks: four columns need four slots after every eight rows.
+#define TILE (8 * THREADS)
+// Columns of a tile, and the padding after every eight rows that keeps the
+// 16-byte accesses of neighbouring threads in distinct banks.
 #define COLUMNS(stages) (TILE >> (3 * (stages)))
-#define PAD(stages) ((stages) == 3 ? 4 : 0)
+#define PAD(stages) (COLUMNS(stages) < 8 ? COLUMNS(stages) : 0)
 #define SLOTS (TILE + TILE / 8)
 
 // Roots of the radix-8 steps with their companions, for twiddles w_512^(i f) and
@@ -60,22 +62,29 @@ __device__ __forceinline__ void set_half(fr_t& a, int h, const u128_t& t) {
     a.v[4 * h] = t.x, a.v[4 * h + 1] = t.y, a.v[4 * h + 2] = t.z, a.v[4 * h + 3] = t.w;
 }
 
-// Hands elements from the owners in step `from` to those in step `to`. Steps 3
-// and 0 of a 512-row line exchange inside a warp, so a barrier of the warp does.
-template <int STAGES>
+// rev_3: the reversal of a slot's three bits.
+__device__ __forceinline__ constexpr uint32_t rev3(uint32_t k) { return (k & 1) << 2 | (k & 2) | k >> 2; }
+
+// Hands elements from the owners in one step to those in another. reverse says on
+// which side register k means slot rev_3(k): DIF writes so, DIT reads so.
+enum order_t { NATURAL, REVERSE_FROM, REVERSE_TO };
+
+template <int STAGES, order_t ORDER>
 __device__ __forceinline__ void exchange(fr_t x[8], const rows_t<STAGES>& from, const rows_t<STAGES>& to, uint32_t c, u128_t* buf) {
-    bool local = STAGES == 3 && from.dist * to.dist == 8;
+    // Eight neighbouring threads of a column share 64 rows, so distances 8 and 1
+    // trade inside a warp.
+    bool local = STAGES == 3 && from.dist < 64 && to.dist < 64;
     uint32_t a = from.slot(c), da = from.step(), b = to.slot(c), db = to.step();
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         if (local) warp_barrier();
         else block_sync();
 #pragma unroll
-        for (int k = 0; k < 8; k++) buf[a + k * da] = half_of(x[k], h);
+        for (int k = 0; k < 8; k++) buf[a + (ORDER == REVERSE_FROM ? rev3(k) : k) * da] = half_of(x[k], h);
         if (local) warp_barrier();
         else block_sync();
 #pragma unroll
-        for (int k = 0; k < 8; k++) set_half(x[k], h, buf[b + k * db]);
+        for (int k = 0; k < 8; k++) set_half(x[k], h, buf[b + (ORDER == REVERSE_TO ? rev3(k) : k) * db]);
     }
 }
 
@@ -101,17 +110,6 @@ __device__ __forceinline__ void dft8(fr_t& x0, fr_t& x1, fr_t& x2, fr_t& x3, fr_
     x3 = fr_add_lazy(a1, b1), x7 = fr_sub_lazy(a1, b1);
 }
 
-__device__ __forceinline__ void swap(fr_t& a, fr_t& b) {
-    fr_t t = a;
-    a = b, b = t;
-}
-
-// Bit reversal of the eight slots.
-__device__ __forceinline__ void reverse8(fr_t x[8]) {
-    swap(x[1], x[4]);
-    swap(x[3], x[6]);
-}
-
 // The root and companion for entry (f, i) of a table with `width` entries a part.
 __device__ __forceinline__ fr_t mul_root(const fr_t& x, const u128_t* table, uint32_t width, uint32_t f, uint32_t i) {
     const u128_t* p = table + (f * 4) * width + i;
@@ -121,46 +119,81 @@ __device__ __forceinline__ fr_t mul_root(const fr_t& x, const u128_t* table, uin
     return fr_mul_shoup(x, w, v);
 }
 
-// Twiddles between two steps of a line: slot k holds frequency (or index)
-// rev_3(k) and meets index (or frequency) i.
+// Twiddles between two steps of a line: register k holds frequency (or index) k
+// and meets index (or frequency) i.
 __device__ __forceinline__ void mul_roots(fr_t x[8], const roots_t* roots, uint32_t lg, uint32_t r) {
     const u128_t* table = lg == 6 ? roots->w512 : roots->w64;
     uint32_t width = 1u << lg, i = r & (width - 1);
-    x[4] = mul_root(x[4], table, width, 1, i);
-    x[2] = mul_root(x[2], table, width, 2, i);
-    x[6] = mul_root(x[6], table, width, 3, i);
-    x[1] = mul_root(x[1], table, width, 4, i);
-    x[5] = mul_root(x[5], table, width, 5, i);
-    x[3] = mul_root(x[3], table, width, 6, i);
-    x[7] = mul_root(x[7], table, width, 7, i);
+#pragma unroll
+    for (int k = 1; k < 8; k++) x[k] = mul_root(x[k], table, width, k, i);
 }
 
-// A line's transform from natural rows (step with the largest distance) to
-// reversed rows (distance 1). r is the thread's row group, c its column.
+// A number that the compiler cannot know, so that it does not peel the first turn
+// of a loop: one copy of a step's code must serve all of them, or a kernel leaves
+// the instruction cache (128 KB on sm_90; h27_turn lost a fifth, H200, 2026-11).
+__device__ __forceinline__ int opaque(int v) {
+    asm volatile("" : "+r"(v));
+    return v;
+}
+
+// The way of a thread's elements through one line: r is its row group, c its
+// column.
 template <int STAGES>
-__device__ __forceinline__ void dif_line(fr_t x[8], const roots_t* roots, uint32_t r, uint32_t c, u128_t* buf) {
-#pragma unroll 1
-    for (int lg = 3 * (STAGES - 1);; lg -= 3) {
-        dft8(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
-        reverse8(x);
-        if (lg == 0) break;
+struct line_t {
+    const roots_t* roots;
+    u128_t* buf;
+    uint32_t r, c;
+
+    __device__ __forceinline__ void dif_between(fr_t x[8], uint32_t lg) const {
         mul_roots(x, roots, lg, r);
-        exchange<STAGES>(x, rows_t<STAGES>(r, lg), rows_t<STAGES>(r, lg - 3), c, buf);
+        exchange<STAGES, REVERSE_FROM>(x, rows_t<STAGES>(r, lg), rows_t<STAGES>(r, lg - 3), c, buf);
     }
-}
-
-// The mirror image: reversed rows (distance 1) to natural rows.
-template <int STAGES>
-__device__ __forceinline__ void dit_line(fr_t x[8], const roots_t* roots, uint32_t r, uint32_t c, u128_t* buf) {
+    __device__ __forceinline__ void dit_between(fr_t x[8], uint32_t lg) const {
+        exchange<STAGES, REVERSE_TO>(x, rows_t<STAGES>(r, lg - 3), rows_t<STAGES>(r, lg), c, buf);
+        mul_roots(x, roots, lg, r);
+    }
+    // From natural rows at the widest distance to frequencies at distance 1:
+    // register k is row base + rev_3(k).
+    __device__ __forceinline__ void dif(fr_t x[8]) const {
 #pragma unroll 1
-    for (int lg = 0;; lg += 3) {
-        reverse8(x);
-        dft8(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
-        if (lg == 3 * (STAGES - 1)) break;
-        exchange<STAGES>(x, rows_t<STAGES>(r, lg), rows_t<STAGES>(r, lg + 3), c, buf);
-        mul_roots(x, roots, lg + 3, r);
+        for (int s = opaque(0); s < STAGES; s++) {
+            if (s > 0) dif_between(x, 3 * (STAGES - s));
+            dft8(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
+        }
     }
-}
+    // The mirror image.
+    __device__ __forceinline__ void dit(fr_t x[8]) const {
+#pragma unroll 1
+        for (int s = opaque(0); s < STAGES; s++) {
+            if (s > 0) dit_between(x, 3 * s);
+            dft8(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
+        }
+    }
+    // DIF, fn on the frequencies at distance 1, DIT.
+    template <typename F>
+    __device__ __forceinline__ void dif_dit(fr_t x[8], F fn) const {
+#pragma unroll 1
+        for (int s = opaque(0); s < 2 * STAGES; s++) {
+            if (s == STAGES) fn(x);
+            else if (s > STAGES) exchange<STAGES, REVERSE_TO>(x, rows_t<STAGES>(r, 3 * (s - STAGES - 1)), rows_t<STAGES>(r, 3 * (s - STAGES)), c, buf);
+            if (s != STAGES && s > 0) mul_roots(x, roots, s < STAGES ? 3 * (STAGES - s) : 3 * (s - STAGES), r);
+            if (s > 0 && s < STAGES) exchange<STAGES, REVERSE_FROM>(x, rows_t<STAGES>(r, 3 * (STAGES - s)), rows_t<STAGES>(r, 3 * (STAGES - s) - 3), c, buf);
+            dft8(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
+        }
+    }
+    // DIT, fn on the frequencies at the widest distance, DIF.
+    template <typename F>
+    __device__ __forceinline__ void dit_dif(fr_t x[8], F fn) const {
+#pragma unroll 1
+        for (int s = opaque(0); s < 2 * STAGES; s++) {
+            if (s == STAGES) fn(x);
+            else if (s > 0 && s < STAGES) exchange<STAGES, REVERSE_TO>(x, rows_t<STAGES>(r, 3 * (s - 1)), rows_t<STAGES>(r, 3 * s), c, buf);
+            if (s != STAGES && s > 0) mul_roots(x, roots, s < STAGES ? 3 * s : 3 * (2 * STAGES - s), r);
+            if (s > STAGES) exchange<STAGES, REVERSE_FROM>(x, rows_t<STAGES>(r, 3 * (2 * STAGES - s)), rows_t<STAGES>(r, 3 * (2 * STAGES - s) - 3), c, buf);
+            dft8(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
+        }
+    }
+};
 
 // Powers of one element by two tables: base^e = low[e mod 2^lgLow] *
 // high[e >> lgLow], in Montgomery form.
