@@ -149,13 +149,13 @@ func (f *fetchFlags) options(u *ui) (fetch.Options, error) {
 	return o, nil
 }
 
-// showFetch puts rate and time left before what the meter says anyway.
+// showFetch adds rate and time left to the meter.
 func showFetch(u *ui, p fetch.Progress) {
-	what := p.Phase + " " + short(p.File)
+	state := fmt.Sprintf("%s of %s, %d%%", bytes(p.Done), bytes(p.Total), 100*p.Done/max(p.Total, 1))
 	if p.Rate > 0 {
-		what += fmt.Sprintf(" at %s/s, %v left", bytes(int64(p.Rate)), p.Left.Round(time.Second))
+		state += fmt.Sprintf(", %s/s, %v left", bytes(int64(p.Rate)), p.Left.Round(time.Second))
 	}
-	u.progress(what, p.Done, p.Total)
+	u.show(p.Phase+" "+short(p.File), state)
 }
 
 // plan says what would be downloaded.

@@ -26,6 +26,8 @@ func commands() []*cobra.Command {
 		newCircuitCmd(),
 		newParamsCmd(),
 		newBenchCmd(),
+		newConfigCmd(),
+		newTimelineCmd(),
 		newRequestsTopic(),
 	}
 }

@@ -118,7 +118,7 @@ func showReport(u *ui, l *timeline.Log, r *timeline.Report) error {
 		lines = append(lines, "in doubt: the proofs of "+p)
 	}
 	for _, d := range r.Doubts {
-		lines = append(lines, "missing: "+d)
+		lines = append(lines, "doubt: "+d)
 	}
 	for _, n := range r.Notes {
 		lines = append(lines, "note: "+n)
