@@ -203,7 +203,7 @@ func TestProveMakesBellpersonsProofs(t *testing.T) {
 			case testing.Short() && r.circuit != "window-2KiB":
 				t.Skip("some seconds: runs without -short")
 			case testing.Short():
-				r.requests = r.requests[len(r.requests)-1:]
+				r.requests = r.requests[:1]
 			}
 			id, err := srs.ParseID(r.circuit)
 			if err != nil {
