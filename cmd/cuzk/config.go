@@ -183,7 +183,7 @@ func newConfigCheckCmd() *cobra.Command {
 		Long: `Check reads the file and the environment as the daemon would and says everything
 that is wrong. If nothing is, it prints the settings that differ from the
 defaults and where each comes from. It looks at no device and opens no file but
-the configuration; "cuzk doctor" does.
+the configuration.
 
 The exit code is 3 if anything is wrong.`,
 		Example: `  # what the daemon would use now
