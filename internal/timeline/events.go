@@ -75,7 +75,7 @@ func (e *events) jobEnds(id string) {
 
 func (e *events) apply(r *event.Record, line int) {
 	stage := fmt.Sprintf("%s %s %v %d %s", Stage, r.Job, r.Partition, r.Attempt, r.Stage)
-	region := fmt.Sprintf("%s %s %s %s %v", Region, r.Device, r.Region, r.Job, r.Partition)
+	region := fmt.Sprintf("%s %s %s %s %v %d", Region, r.Device, r.Region, r.Job, r.Partition, r.Attempt)
 	key := fmt.Sprintf("%s %s %s", Key, r.Key, r.Device)
 	switch r.Type {
 	case event.JobAccepted, event.JobRecovered:

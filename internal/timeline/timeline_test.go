@@ -80,7 +80,7 @@ func TestWhatIsMissingIsADoubt(t *testing.T) {
 		"half of a line": {strings.Join(lines[:15], "") + lines[15][:40], "line 16: cut short"},
 		"garbage":        {strings.Join(lines[:3], "") + "{garbage}\n" + strings.Join(lines[3:], ""), "line 4: no record"},
 		"an end": {strings.ReplaceAll(sampleRun().buf.String(), `"type":"region.in"`, `"type":"other"`),
-			"line 16: region " + gpuA + " prove j1 0 ended without having begun"},
+			"line 16: region " + gpuA + " prove j1 0 0 ended without having begun"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := read(t, c.text, Options{}).Check()
