@@ -35,8 +35,12 @@ var benchBlinding = groth16.Fixed{R: fr.NewElement(0x1234567), S: fr.NewElement(
 
 func newBenchCmd() *cobra.Command {
 	return group(&cobra.Command{
-		Use:    "bench",
-		Short:  "Check and time the arithmetic of this machine",
+		Use:   "bench",
+		Short: "Check and time the arithmetic of this machine",
+		Long: `Bench is for whoever works on this program or wants to know what a machine can
+do. It proves made-up or shipped requests under INSECURE keys with fixed r and s,
+so that the proofs of one machine, or of one way to make them, can be compared
+with those of another byte for byte, and says how long each stage took.`,
 		Hidden: true,
 	}, newBenchGPUCmd(), newBenchDirectCmd())
 }
@@ -62,6 +66,12 @@ Examples are the requests that ship with the program. Their key is made twice, o
 the CPU and on the GPU, their proofs three times: by the CPU, by the GPU with
 either key; all must be the same bytes. Samples are requests of full size with a
 key made on the GPU alone; --expect names the file that "cuzk bench direct" wrote.`,
+		Example: `  # small ones, against the CPU
+  cuzk bench gpu --examples winning-2KiB,porep-2KiB-V1_1
+
+  # a full partition, against the proof from the secrets
+  cuzk bench direct --sample porep-32GiB > porep.hex
+  cuzk bench gpu --samples porep-32GiB --expect porep.hex`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return benchGPU(cmd, &f) },
 	}
@@ -85,8 +95,13 @@ func newBenchDirectCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "direct",
 		Short: "Compute a sample's proof from the secrets, without a key",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return benchDirect(cmd, &f) },
+		Long: `Direct computes the exponents of a proof from the published secrets of insecure
+keys, as scalars, and from them its three points. It needs no key and shares
+nothing with the provers but the circuit and the witness, so that it can judge
+them at full size, where it takes minutes and gigabytes.`,
+		Example: `  cuzk bench direct --sample porep-32GiB > porep.hex`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return benchDirect(cmd, &f) },
 	}
 	cmd.Flags().StringVar(&f.sample, "sample", "porep-32GiB", "`circuit`")
 	cmd.Flags().IntVar(&f.partition, "partition", 0, "`number` of the partition")
