@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ import (
 	"cuzk/srs"
 	vporep "cuzk/vanilla/porep"
 	vpost "cuzk/vanilla/post"
+	vsnap "cuzk/vanilla/snap"
 )
 
 // benchBlinding is the fixed pair of every proof here, so that proofs compare.
@@ -65,7 +67,8 @@ func newBenchGPUCmd() *cobra.Command {
 Examples are the requests that ship with the program. Their key is made twice, on
 the CPU and on the GPU, their proofs three times: by the CPU, by the GPU with
 either key; all must be the same bytes. Samples are requests of full size with a
-key made on the GPU alone; --expect names the file that "cuzk bench direct" wrote.`,
+key made on the GPU alone; --expect names a folder of
+what "cuzk bench direct" prints.`,
 		Example: `  # small ones, against the CPU
   cuzk bench gpu --examples winning-2KiB,porep-2KiB-V1_1
 
@@ -81,7 +84,7 @@ key made on the GPU alone; --expect names the file that "cuzk bench direct" wrot
 	cmd.Flags().IntVar(&f.partition, "partition", 0, "`number` of the partition to prove")
 	cmd.Flags().IntVar(&f.runs, "runs", 5, "timed proofs of each")
 	cmd.Flags().Int64Var(&f.memory, "memory", 0, "`MiB` that may be used of the device (default: what is free)")
-	cmd.Flags().StringVar(&f.expect, "expect", "", "`file` with the proof in hex that the sample must give")
+	cmd.Flags().StringVar(&f.expect, "expect", "", "`directory` with files CIRCUIT.hex, the proofs that the samples must give")
 	return cmd
 }
 
@@ -166,50 +169,62 @@ func exampleJob(name string) (*kind.Job, error) {
 	return kind.Parse(data, read)
 }
 
-// sampleJob makes up a request for a circuit.
+// sampleJob makes up a request for a circuit, always the same.
 func sampleJob(circuit string) (*kind.Job, error) {
+	const seed, workers = 7, 0
 	id, err := srs.ParseID(circuit)
 	if err != nil {
 		return nil, badInput(err)
 	}
-	const seed, workers = 7, 0
-	switch {
-	case id.Family == srs.PoRep:
-		p, err := porep.FindProof(id.Size, porep.APIv1_1, porep.Interactive)
+	switch id.Family {
+	case srs.PoRep:
+		return samplePoRep(id, seed, workers)
+	case srs.Update:
+		r, err := vsnap.ParseRegistered("StackedDrg" + id.Size.String() + "V1")
 		if err != nil {
 			return nil, badInput(err)
 		}
-		s, err := sample.PoRep(p.Config(), seed, workers)
+		in, err := sample.Update(r, seed)
 		if err != nil {
 			return nil, err
 		}
-		c1, err := s.C1()
-		if err != nil {
-			return nil, err
-		}
-		return kind.PoRep(&vporep.Request{C1: c1, Identity: s.Identity})
-	case strings.HasPrefix(circuit, "winning"), strings.HasPrefix(circuit, "window"):
-		r, err := registeredPoSt(circuit)
-		if err != nil {
-			return nil, err
-		}
-		in, err := sample.PoSt(r, r.SectorCount(), seed, workers)
-		if err != nil {
-			return nil, err
-		}
-		return kind.Post(in)
+		return kind.Snap(in)
 	}
-	return nil, badInput(fmt.Errorf("no sample of %s", circuit))
+	r, err := registeredPoSt(circuit)
+	if err != nil {
+		return nil, err
+	}
+	in, err := sample.PoSt(r, r.SectorCount(), seed, workers)
+	if err != nil {
+		return nil, err
+	}
+	return kind.Post(in)
+}
+
+func samplePoRep(id srs.ID, seed uint64, workers int) (*kind.Job, error) {
+	p, err := porep.FindProof(id.Size, porep.APIv1_1, porep.Interactive)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	s, err := sample.PoRep(p.Config(), seed, workers)
+	if err != nil {
+		return nil, err
+	}
+	c1, err := s.C1()
+	if err != nil {
+		return nil, err
+	}
+	return kind.PoRep(&vporep.Request{C1: c1, Identity: s.Identity})
 }
 
 // registeredPoSt is the first registered proof of a circuit.
-func registeredPoSt(circuit string) (r vpost.Registered, err error) {
+func registeredPoSt(circuit string) (vpost.Registered, error) {
 	for n := range uint64(64) {
-		if r, err = vpost.FromNumber(n); err == nil && r.Circuit() == circuit {
+		if r, err := vpost.FromNumber(n); err == nil && r.Circuit() == circuit {
 			return r, nil
 		}
 	}
-	return r, badInput(fmt.Errorf("no registered PoSt of circuit %s", circuit))
+	return vpost.Registered{}, badInput(fmt.Errorf("no registered PoSt of circuit %s", circuit))
 }
 
 // gpuBench is one run of the command.
@@ -417,12 +432,13 @@ func (g *gpuBench) proveSample(ctx context.Context, s *subject, p backend.Prover
 		return err
 	}
 	if g.f.expect != "" {
-		text, err := os.ReadFile(g.f.expect)
+		name := filepath.Join(g.f.expect, s.id.String()+".hex")
+		text, err := os.ReadFile(name)
 		if err != nil {
 			return badInput(err)
 		}
 		if strings.TrimSpace(string(text)) != hex.EncodeToString(proof) {
-			return fmt.Errorf("the proof is not the one in %s", g.f.expect)
+			return fmt.Errorf("the proof is not the one in %s", name)
 		}
 		if err := g.u.say("%s: the proof is the one computed directly from the secrets", s.id); err != nil {
 			return err
