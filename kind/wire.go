@@ -89,15 +89,24 @@ func (w *Wire) Open(ctx context.Context, r *Request) (*Job, error) {
 	return j, nil
 }
 
-// WireID is the circuit's name in the contract, for example wpost-32g.
-func WireID(id srs.ID) string {
+// WireOf is the kind whose proofs a circuit makes; false for a family that the
+// contract does not have.
+func WireOf(id srs.ID) (Wire, bool) {
 	for _, w := range wires {
 		if w.Family == id.Family {
-			size := strings.TrimSuffix(strings.ToLower(id.Size.String()), "ib")
-			return w.circuit + "-" + size
+			return w, true
 		}
 	}
-	return id.String()
+	return Wire{}, false
+}
+
+// WireID is the circuit's name in the contract, for example wpost-32g.
+func WireID(id srs.ID) string {
+	w, ok := WireOf(id)
+	if !ok {
+		return id.String()
+	}
+	return w.circuit + "-" + strings.TrimSuffix(strings.ToLower(id.Size.String()), "ib")
 }
 
 // ParseCircuit reads a circuit's name, that of the contract or its own:

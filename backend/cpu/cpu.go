@@ -152,18 +152,13 @@ func msmG2(p []bls12381.G2Affine, s []fr.Element) (sum bls12381.G2Affine, err er
 	return sum, err
 }
 
-// WorkBytes is about what one call of Sums of a circuit's prover takes beside
-// the key: the vectors of the quotient, a slice of points of each group with
-// scalars and digits, and the assignment sorted by value.
+// WorkBytes is [Backend.WorkBytesOf] a circuit.
 func (b *Backend) WorkBytes(circuit *r1cs.Compiled) (int64, error) {
 	layout, err := backend.LayoutOf(circuit)
 	if err != nil {
 		return 0, err
 	}
-	n := layout.Counts
-	slice := int64(min(b.opt.Slice, layout.M()))
-	elements := int64(n.Aux-n.Bits) * 8
-	return 3*fr.Bytes*int64(layout.M()) + slice*(6*fp.Bytes+2*(fr.Bytes+32)) + elements + int64(n.Aux/8), nil
+	return b.WorkBytesOf(layout.Counts, layout.Shape), nil
 }
 
 // Bytes implements [backend.Prover]: decoded points and the sets that say which
