@@ -2,7 +2,6 @@ package kind
 
 import (
 	"cuzk/circuit/post"
-	"cuzk/gadget/merkle"
 	"cuzk/srs"
 	"cuzk/vanilla"
 	vpost "cuzk/vanilla/post"
@@ -43,18 +42,9 @@ func postSectors(tree *vanilla.Tree, p *vpost.Partition) []*post.Sector {
 		}
 		s := &post.Sector{CommR: slot.Sector.CommR, CommC: slot.Sector.CommC, CommRLast: slot.Sector.CommRLast}
 		for k := range slot.Paths {
-			s.Challenges = append(s.Challenges, post.Challenge{Leaf: slot.Paths[k].Leaf, Steps: steps(tree, &slot.Paths[k])})
+			s.Challenges = append(s.Challenges, post.Challenge{Leaf: slot.Paths[k].Leaf, Steps: slot.Paths[k].Steps(tree)})
 		}
 		out[i] = s
-	}
-	return out
-}
-
-// steps gives a path level by level; siblings are not copied.
-func steps(tree *vanilla.Tree, p *vanilla.Path) []merkle.Step {
-	out := make([]merkle.Step, len(tree.Arities))
-	for l := range out {
-		out[l].Siblings, out[l].Index = p.Level(tree, l)
 	}
 	return out
 }

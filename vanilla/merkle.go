@@ -6,6 +6,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
+	"cuzk/gadget/merkle"
 	"cuzk/gadget/poseidon"
 	"cuzk/sector"
 )
@@ -114,6 +115,16 @@ func (p *Path) Level(t *Tree, i int) (siblings []fr.Element, digit int) {
 	}
 	a := t.Arities[i]
 	return p.Siblings[at : at+a-1], int(index % uint64(a))
+}
+
+// Steps gives the path level by level, as circuits take it; siblings are shared,
+// not copied.
+func (p *Path) Steps(t *Tree) []merkle.Step {
+	out := make([]merkle.Step, len(t.Arities))
+	for l := range out {
+		out[l].Siblings, out[l].Index = p.Level(t, l)
+	}
+	return out
 }
 
 // Path reads a MerkleProof of the reference: variant Single, Sub or Top, the

@@ -3,7 +3,6 @@ package porep
 import (
 	"fmt"
 
-	"cuzk/gadget/merkle"
 	"cuzk/vanilla"
 	vporep "cuzk/vanilla/porep"
 )
@@ -43,22 +42,13 @@ func (t trees) challenge(v *vporep.Challenge) Challenge {
 	ch := Challenge{
 		Node:        v.Node(),
 		Data:        v.Data.Leaf,
-		DataPath:    steps(t.d, &v.Data),
-		ReplicaPath: steps(t.r, &v.Replica),
-		ColumnPath:  steps(t.r, &v.Columns[0].Path),
+		DataPath:    v.Data.Steps(t.d),
+		ReplicaPath: v.Replica.Steps(t.r),
+		ColumnPath:  v.Columns[0].Path.Steps(t.r),
 	}
 	for i := range v.Columns[1:] {
 		c := &v.Columns[1+i]
-		ch.Parents = append(ch.Parents, Column{Labels: c.Rows, Path: steps(t.r, &c.Path)})
+		ch.Parents = append(ch.Parents, Column{Labels: c.Rows, Path: c.Path.Steps(t.r)})
 	}
 	return ch
-}
-
-// steps gives a path level by level.
-func steps(tree *vanilla.Tree, p *vanilla.Path) []merkle.Step {
-	out := make([]merkle.Step, len(tree.Arities))
-	for l := range out {
-		out[l].Siblings, out[l].Index = p.Level(tree, l)
-	}
-	return out
 }

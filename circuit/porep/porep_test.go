@@ -1,46 +1,20 @@
 package porep
 
 import (
-	"bufio"
 	"encoding/hex"
-	"encoding/json"
-	"os"
 	"testing"
 
+	"cuzk/internal/circuittest"
 	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/sector"
 )
 
-// reference is a line of the reference's list of circuits.
-type reference struct {
-	Circuit           string
-	Inputs, Aux, Rows int
-	Nnz               [3]int
-	D1                string
-}
-
-func references(t testing.TB) map[string]reference {
-	f, err := os.Open("../../testdata/circuits.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := map[string]reference{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var r reference
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		out[r.Circuit] = r
-	}
-	return out
-}
+const circuits = "../../testdata/circuits.jsonl"
 
 // TestDigest expands the compiled form of every size and compares it with the
 // reference. Sizes from 32 GiB on have 130 million rows and are slow tests.
 func TestDigest(t *testing.T) {
-	refs := references(t)
 	for _, size := range sector.Sizes {
 		c := Blank(size)
 		t.Run(c.Name(), func(t *testing.T) {
@@ -50,32 +24,8 @@ func TestDigest(t *testing.T) {
 			if size >= sector.Size32GiB {
 				testutil.Slow(t, "130 million rows")
 			}
-			compiled, err := r1cs.Compile(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := compiled.Encode()
-			t.Logf("%d bytes", len(b))
-			again, err := r1cs.Decode(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := again.Summarize(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, got, refs[c.Name()])
+			circuittest.Digest(t, circuits, c)
 		})
-	}
-}
-
-func same(t *testing.T, got r1cs.Summary, want reference) {
-	t.Helper()
-	if got.Inputs != want.Inputs || got.Aux != want.Aux || got.Rows != want.Rows || got.NonZero != want.Nnz {
-		t.Errorf("sizes %+v %v, reference %+v", got.Counts, got.NonZero, want)
-	}
-	if d := hex.EncodeToString(got.D1[:]); d != want.D1 {
-		t.Errorf("D1 %s, reference %s", d, want.D1)
 	}
 }
 
@@ -87,7 +37,7 @@ func TestFlatAgreesWithCompiled(t *testing.T) {
 	c := Blank(sector.Size2KiB)
 	d := r1cs.NewDigester()
 	c.Synthesize(d)
-	same(t, d.Summary(), references(t)[c.Name()])
+	circuittest.Same(t, circuits, c.Name(), d.Summary())
 }
 
 // prefixes are digests of the first rows of porep-2KiB (circuits.md G.3): they

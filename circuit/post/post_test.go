@@ -1,10 +1,7 @@
 package post
 
 import (
-	"bufio"
 	"encoding/hex"
-	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
@@ -12,41 +9,18 @@ import (
 	"cuzk/gadget/gadgettest"
 	"cuzk/gadget/merkle"
 	"cuzk/gadget/poseidon"
+	"cuzk/internal/circuittest"
 	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/sector"
 )
 
-// reference is a line of the reference's list of circuits.
-type reference struct {
-	Circuit           string
-	Inputs, Aux, Rows int
-	Nnz               [3]int
-	D1                string
-}
-
-func references(t testing.TB) map[string]reference {
-	f, err := os.Open("../../testdata/circuits.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := map[string]reference{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var r reference
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		out[r.Circuit] = r
-	}
-	return out
-}
+const circuits = "../../testdata/circuits.jsonl"
 
 // TestDigest expands the compiled form of every size and compares it with the
 // reference. The 32 and 64 GiB window circuits take half a minute each and are
 // slow tests.
 func TestDigest(t *testing.T) {
-	refs := references(t)
 	for _, kind := range []Kind{Winning, Window} {
 		for _, size := range sector.Sizes {
 			c := Blank(kind, size)
@@ -54,41 +28,18 @@ func TestDigest(t *testing.T) {
 				if kind == Window && size >= sector.Size32GiB {
 					testutil.Slow(t, "more than 125 million rows")
 				}
-				compiled, err := r1cs.Compile(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				again, err := r1cs.Decode(compiled.Encode())
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := again.Summarize(nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				same(t, got, refs[c.Name()])
+				circuittest.Digest(t, circuits, c)
 			})
 		}
 	}
 }
 
-func same(t *testing.T, got r1cs.Summary, want reference) {
-	t.Helper()
-	if got.Inputs != want.Inputs || got.Aux != want.Aux || got.Rows != want.Rows || got.NonZero != want.Nnz {
-		t.Errorf("sizes %+v %v, reference %+v", got.Counts, got.NonZero, want)
-	}
-	if d := hex.EncodeToString(got.D1[:]); d != want.D1 {
-		t.Errorf("D1 %s, reference %s", d, want.D1)
-	}
-}
-
 // TestFlatAgreesWithCompiled runs the text flat, without templates.
 func TestFlatAgreesWithCompiled(t *testing.T) {
-	refs := references(t)
 	for _, c := range []*Circuit{Blank(Window, sector.Size2KiB), Blank(Winning, sector.Size2KiB), Blank(Window, sector.Size32KiB)} {
 		d := r1cs.NewDigester()
 		c.Synthesize(d)
-		same(t, d.Summary(), refs[c.Name()])
+		circuittest.Same(t, circuits, c.Name(), d.Summary())
 	}
 }
 

@@ -1,42 +1,17 @@
 package snap
 
 import (
-	"bufio"
-	"encoding/hex"
-	"encoding/json"
-	"os"
 	"testing"
 
 	"cuzk/gadget/gadgettest"
+	"cuzk/internal/circuittest"
 	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/sector"
 	"cuzk/vanilla/snap"
 )
 
-type reference struct {
-	Circuit           string
-	Inputs, Aux, Rows int
-	Nnz               [3]int
-	D1                string
-}
-
-func references(t testing.TB) map[string]reference {
-	f, err := os.Open("../../testdata/circuits.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := map[string]reference{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var r reference
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		out[r.Circuit] = r
-	}
-	return out
-}
+const circuits = "../../testdata/circuits.jsonl"
 
 func blank(t testing.TB, size sector.Size) *Circuit {
 	r, err := snap.RulesFor(size)
@@ -49,7 +24,6 @@ func blank(t testing.TB, size sector.Size) *Circuit {
 // TestDigest expands the compiled form of every size and compares it with the
 // reference; sizes from 512 MiB on are slow tests.
 func TestDigest(t *testing.T) {
-	refs := references(t)
 	for _, size := range sector.Sizes {
 		if size == sector.Size1GiB {
 			continue
@@ -62,21 +36,7 @@ func TestDigest(t *testing.T) {
 			if size >= sector.Size512MiB {
 				testutil.Slow(t, "more than 57 million rows")
 			}
-			compiled, err := r1cs.Compile(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := compiled.Summarize(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := refs[c.Name()]
-			if got.Inputs != want.Inputs || got.Aux != want.Aux || got.Rows != want.Rows || got.NonZero != want.Nnz {
-				t.Errorf("sizes %+v %v, reference %+v", got.Counts, got.NonZero, want)
-			}
-			if d := hex.EncodeToString(got.D1[:]); d != want.D1 {
-				t.Errorf("D1 %s, reference %s", d, want.D1)
-			}
+			circuittest.Digest(t, circuits, c)
 		})
 	}
 }
