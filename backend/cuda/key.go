@@ -181,7 +181,7 @@ func (r *keyReader) copyAll(ctx context.Context, q srs.Query, cv curve, to gpu.M
 			return err
 		}
 		out := to.Slice(int64(at)*cv.point, int64(part)*cv.point)
-		if err := r.enqueue(func(s *steps) {
+		if err := enqueue(r.m, func(s *steps) {
 			s.launch(map[curve]string{curveG1: "key_g1", curveG2: "key_g2"}[cv], perPoint(part), raw, uint32(part), out, r.bad)
 		}); err != nil {
 			return err
@@ -197,14 +197,6 @@ func perPoint(n int) shape { return shape{grid: (n + 127) / 128, rows: 1, block:
 func (r *keyReader) send(ctx context.Context, q srs.Query, cv curve, from, n int) (gpu.Memory, error) {
 	raw := r.raw.Slice(0, int64(n)*cv.point)
 	return raw, r.m.send(ctx, raw, func(dst []byte, off int64) error { return q.CopyRaw(dst, from+int(off/cv.point)) })
-}
-
-func (r *keyReader) enqueue(fn func(*steps)) error {
-	return r.m.do(func(q queue) error {
-		s := &steps{q: q, facts: r.m.facts()}
-		fn(s)
-		return s.err
-	})
 }
 
 // query brings one query into its two lists: the inputs' points in order, then
@@ -234,7 +226,7 @@ func (r *keyReader) query(ctx context.Context, q srs.Query, to *query, m *member
 			return err
 		}
 		elements := to.others.Slice(int64(inputs)*to.curve.point, to.others.Bytes-int64(inputs)*to.curve.point)
-		if err := r.enqueue(func(s *steps) {
+		if err := enqueue(r.m, func(s *steps) {
 			s.launch(map[curve]string{curveG1: "key_place_g1", curveG2: "key_place_g2"}[to.curve], perPoint(32*words), raw, uint32(from), uint32(w), uint32(words),
 				sets[0], sets[1], sets[2], sets[3], to.bits, elements, r.bad)
 		}); err != nil {

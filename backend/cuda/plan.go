@@ -18,8 +18,10 @@ type Plan struct {
 	Cap     int64 // what may be allocated
 
 	full    bool  // the table of all twiddles
+	lanes   int   // that work on one assignment at a time
 	vectors int64 // bytes of one vector of the domain's size
-	scratch int64 // beside the vectors
+	scratch int64 // behind the vectors
+	second  int64 // of the second lane
 }
 
 // PlanItem is one line of a plan.
@@ -56,6 +58,7 @@ type need struct {
 	sets    *querySets
 	program int64 // bytes
 	facts   facts
+	lanes   int // at most; 0 for no limit
 }
 
 // reserve is left for the driver's own use and for the pages that small
@@ -65,21 +68,46 @@ const reserve = 64 << 20
 // unlimited is a budget that nothing reaches.
 const unlimited = 1 << 50
 
-// newProverPlan fits the work into limit bytes. The scratch memory is what the sums run
-// best with, or what is left; the table of all twiddles goes first.
+// newProverPlan fits the work into limit bytes. The scratch memory is what the
+// sums run best with. Where that is too much, first the table of all twiddles is
+// left out, then the second lane; then the sums take more parts.
 func newProverPlan(n need, limit int64) (*Plan, error) {
-	var err error
-	for _, full := range []bool{true, false} {
-		p := fixedPlanItems(n, limit, full)
-		left := limit - p.Total()
-		best, least := n.scratch(p.vectors, unlimited), n.leastScratch(p.vectors)
-		if p.scratch = min(best, left); left >= 0 && p.scratch >= least && (p.scratch == best || !full) {
-			p.Items = append(p.Items, PlanItem{"scratch", p.scratch, fmt.Sprintf("beside the vectors; best with %d MiB", best>>20)})
+	for _, try := range []struct {
+		lanes int
+		full  bool
+	}{{2, true}, {2, false}, {1, true}, {1, false}} {
+		if n.lanes > 0 && try.lanes > n.lanes {
+			continue
+		}
+		p := fixedPlanItems(n, limit, try.full)
+		p.lanes = try.lanes
+		p.scratch, p.second = n.scratch(p, unlimited)
+		if p.addScratch(); p.Total() <= limit {
 			return p, nil
 		}
-		err = fmt.Errorf("%w: circuit %s needs %d MiB on the device, %d may be used:\n%s", gpu.ErrOutOfMemory, n.circuit, (p.Total()+least)>>20, limit>>20, p)
 	}
-	return nil, err
+	p := fixedPlanItems(n, limit, false)
+	p.lanes = 1
+	best, _ := n.scratch(p, unlimited)
+	least := n.leastScratch(p)
+	p.scratch = min(best, limit-p.Total())
+	if p.scratch < least {
+		p.scratch = least
+		p.addScratch()
+		return nil, fmt.Errorf("%w: circuit %s needs %d MiB on the device, %d may be used:\n%s", gpu.ErrOutOfMemory, n.circuit, p.Total()>>20, limit>>20, p)
+	}
+	p.addScratch()
+	return p, nil
+}
+
+// addScratch adds the items of scratch memory.
+func (p *Plan) addScratch() {
+	if p.lanes == 1 {
+		p.Items = append(p.Items, PlanItem{"scratch", max(p.scratch, sectionAlign), "behind the vectors, for all sums"})
+		return
+	}
+	p.Items = append(p.Items, PlanItem{"scratch", max(p.scratch, sectionAlign), "behind the vectors, for the sum over h"},
+		PlanItem{"second lane", max(p.second, sectionAlign), "for the other sums, which run beside"})
 }
 
 // fixedPlanItems are all items but the scratch memory.
@@ -106,7 +134,7 @@ func fixedPlanItems(n need, limit int64, full bool) *Plan {
 	}
 	add("transforms", transformBytes(n.layout.LogM, full), note)
 	add("assignment", aligned(int64(c.Bits+31)/32*4+8)+aligned(int64(c.Aux-c.Bits)*fr.Bytes)+aligned(int64(c.Inputs)*fr.Bytes), "bits, elements, inputs")
-	add("vectors", 3*aligned(p.vectors), "a, b, c; memory for the sums afterwards")
+	add("vectors", 3*aligned(p.vectors), "a, b, c; memory for sums afterwards")
 	add("reserve", reserve, "rounding")
 	return p
 }
@@ -134,32 +162,35 @@ func (n need) selected(m *members) int64 {
 	return aligned(int64(bits+31)/32*4) + aligned(int64(others)*fr.Bytes)
 }
 
-// scratch is the memory beside the vectors that the sums of all queries use at
-// most, each of them with a budget.
-func (n need) scratch(vector, budget int64) int64 {
-	most := readerBytes(n.layout.Counts) - 3*vector
-	tail := func(cv curve, count int) int64 { return msmBytes(n.facts, cv, count, budget) }
-	most = max(most, tail(curveG1, n.layout.Shape.H)-2*vector)
+// scratch is the memory that sums with a budget use at most: behind the vectors,
+// and that of the second lane if there is one.
+func (n need) scratch(p *Plan, budget int64) (first, second int64) {
+	v := aligned(p.vectors)
+	first = readerBytes(n.layout.Counts) - 3*v
+	first = max(first, msmBytes(n.facts, curveG1, n.layout.Shape.H, budget)-2*v)
 	for _, q := range []struct {
 		m  *members
 		cv curve
 	}{{&n.sets.l, curveG1}, {&n.sets.a, curveG1}, {&n.sets.b, curveG1}, {&n.sets.b, curveG2}} {
 		bits, others := q.m.points()
-		sum := max(tail(q.cv, others), bitsBytes(n.facts, q.cv, bits, budget))
-		most = max(most, n.selected(q.m)+sum-3*vector)
+		sum := max(msmBytes(n.facts, q.cv, others, budget), bitsBytes(n.facts, q.cv, bits, budget))
+		second = max(second, n.selected(q.m)+sum)
 	}
-	return aligned(max(most, 0))
+	if p.lanes == 1 {
+		return aligned(max(first, second-3*v, 0)), 0
+	}
+	return aligned(max(first, 0)), aligned(second)
 }
 
 // leastScratch is scratch with sums in the smallest parts that make sense.
-func (n need) leastScratch(vector int64) int64 {
-	least := int64(unlimited)
+func (n need) leastScratch(p *Plan) int64 {
 	for budget := int64(1 << 20); budget < unlimited; budget *= 2 {
-		if s := n.scratch(vector, budget); s < least && n.possible(budget) {
+		if n.possible(budget) {
+			s, _ := n.scratch(p, budget)
 			return s
 		}
 	}
-	return least
+	return unlimited
 }
 
 // possible tells whether every sum has a plan within the budget.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"golang.org/x/sync/errgroup"
 
 	"cuzk/backend"
 	gpu "cuzk/cuda"
@@ -35,6 +36,8 @@ type Options struct {
 	// Memory is the device memory in bytes that one key and its work may take; 0
 	// is what is free when the key is loaded, less a part for others.
 	Memory int64
+	// Lanes is the most streams that work on one assignment, 1 or 2; 0 is 2.
+	Lanes int
 }
 
 // Backend makes provers on one device.
@@ -117,7 +120,7 @@ func (b *Backend) open(circuit *r1cs.Compiled) (*prover, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProver(m, circuit, limit)
+	p, err := newProver(m, circuit, limit, b.opt.Lanes)
 	if err != nil {
 		return nil, errors.Join(err, m.close())
 	}
@@ -156,10 +159,18 @@ type prover struct {
 	tables  quotienter
 	witness witness
 	arena   gpu.Memory // three vectors and the scratch memory behind them
+	other   lane       // sums beside that over h; the same as the first without a second lane
 }
 
-// newProver plans the work for a circuit within limit bytes.
-func newProver(m machine, circuit *r1cs.Compiled, limit int64) (*prover, error) {
+// lane is a queue of work with memory of its own.
+type lane struct {
+	m     machine
+	arena gpu.Memory
+}
+
+// newProver plans the work for a circuit within limit bytes, in at most so many
+// lanes.
+func newProver(m machine, circuit *r1cs.Compiled, limit int64, lanes int) (*prover, error) {
 	layout, err := backend.LayoutOf(circuit)
 	if err != nil {
 		return nil, err
@@ -176,7 +187,7 @@ func newProver(m machine, circuit *r1cs.Compiled, limit int64) (*prover, error) 
 		return nil, fmt.Errorf("circuit %s: %w", circuit.Name(), err)
 	}
 	p.held.m = m
-	p.plan, err = newProverPlan(need{circuit.Name(), layout, p.sets, p.pack.bytes(), m.facts()}, limit)
+	p.plan, err = newProverPlan(need{circuit.Name(), layout, p.sets, p.pack.bytes(), m.facts(), lanes}, limit)
 	return p, err
 }
 
@@ -208,10 +219,29 @@ func (p *prover) allocate(ctx context.Context) (err error) {
 	if p.arena, err = h.alloc(3*aligned(p.plan.vectors) + max(p.plan.scratch, sectionAlign)); err != nil {
 		return err
 	}
+	if p.other, err = p.otherLane(); err != nil {
+		return err
+	}
 	if p.tables, err = p.machine.quotient(p.layout.LogM, p.plan.full); err != nil {
 		return err
 	}
 	return p.allocateWitness()
+}
+
+// otherLane opens the second lane where one is planned.
+func (p *prover) otherLane() (lane, error) {
+	if p.plan.lanes == 1 {
+		return lane{p.machine, p.arena}, nil
+	}
+	arena, err := p.held.alloc(max(p.plan.second, sectionAlign))
+	if err != nil {
+		return lane{}, err
+	}
+	m, err := p.machine.beside()
+	if err != nil {
+		return lane{}, err
+	}
+	return lane{m, arena}, nil
 }
 
 func (p *prover) allocateWitness() error {
@@ -245,6 +275,23 @@ func (p *prover) read(ctx context.Context, key *srs.Key) error {
 // Plan is the memory that the prover holds, item by item.
 func (p *prover) Plan() *Plan { return p.plan }
 
+// Profile starts timing the stages of the sums on the device.
+func (p *prover) Profile() {
+	p.machine.summer().Profile()
+	p.other.m.summer().Profile()
+}
+
+// Profiled returns the device times since Profile, by lane, and stops timing. With
+// one lane all are in the first.
+func (p *prover) Profiled() (out [2][]StageTime, err error) {
+	for i, m := range []machine{p.machine, p.other.m} {
+		if out[i], err = m.summer().Stages(); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
 // Bytes implements [backend.Prover]: everything on the device.
 func (p *prover) Bytes() int64 {
 	n := p.held.bytes()
@@ -265,6 +312,9 @@ func (p *prover) Close() error {
 	var first error
 	if p.tables != nil {
 		first = p.tables.close()
+	}
+	if p.plan.lanes > 1 && p.other.m != nil {
+		first = errors.Join(first, p.other.m.close())
 	}
 	return errors.Join(first, p.held.free(), p.machine.close())
 }
@@ -300,27 +350,41 @@ func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(
 // proof is the work for one assignment.
 type proof struct {
 	*prover
-	w      *r1cs.Assignment
+	w *r1cs.Assignment
+
+	mu     sync.Mutex // guards what follows
 	sums   *backend.Sums
 	report func(stage string, done float64)
 	ended  float64 // share of the work that is done
 }
 
-// run goes through the stages; share is about what each takes of the whole.
+// stage is a piece of work and about what share it is of the whole.
+type stage struct {
+	name  string
+	share float64
+	work  func(context.Context) error
+}
+
+// run goes through the stages: the quotient and the sum over h in one lane, the
+// other sums in the other.
 func (r *proof) run(ctx context.Context) error {
-	for _, s := range []struct {
-		name  string
-		share float64
-		work  func(context.Context) error
-	}{
-		{StageUpload, 0.02, r.upload},
-		{StageEvaluate, 0.02, r.evaluate},
-		{StageQuotient, 0.2, r.quotient},
-		{StageH, 0.5, r.queryH},
-		{StageL, 0.08, r.queryL},
-		{StageA, 0.08, r.queryA},
-		{StageB, 0.1, r.queryB},
-	} {
+	h := []stage{{StageEvaluate, 0.02, r.evaluate}, {StageQuotient, 0.2, r.quotient}, {StageH, 0.5, r.queryH}}
+	others := []stage{{StageL, 0.08, r.queryL}, {StageA, 0.08, r.queryA}, {StageB, 0.1, r.queryB}}
+	if err := r.stages(ctx, stage{StageUpload, 0.02, r.upload}); err != nil {
+		return err
+	}
+	if r.plan.lanes == 1 {
+		return r.stages(ctx, append(h, others...)...)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.stages(ctx, h...) })
+	g.Go(func() error { return r.stages(ctx, others...) })
+	return g.Wait()
+}
+
+// stages runs some one after another.
+func (r *proof) stages(ctx context.Context, list ...stage) error {
+	for _, s := range list {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -328,21 +392,30 @@ func (r *proof) run(ctx context.Context) error {
 		if err := s.work(ctx); err != nil {
 			return fmt.Errorf("stage %s: %w", s.name, err)
 		}
-		r.ended += s.share
-		r.sums.Timings = append(r.sums.Timings, backend.Timing{Stage: s.name, Took: time.Since(start)})
-		r.report(s.name, r.ended)
+		r.end(s, time.Since(start))
 	}
 	return ctx.Err()
 }
 
-// enqueue runs fn with steps on the device.
-func (p *prover) enqueue(fn func(*steps)) error {
-	return p.machine.do(func(q queue) error {
-		s := &steps{q: q, facts: p.machine.facts()}
+// end notes and reports a stage.
+func (r *proof) end(s stage, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended += s.share
+	r.sums.Timings = append(r.sums.Timings, backend.Timing{Stage: s.name, Took: took})
+	r.report(s.name, min(r.ended, 1))
+}
+
+// enqueue runs fn with steps on a machine.
+func enqueue(m machine, fn func(*steps)) error {
+	return m.do(func(q queue) error {
+		s := &steps{q: q, facts: m.facts()}
 		fn(s)
 		return s.err
 	})
 }
+
+func (p *prover) enqueue(fn func(*steps)) error { return enqueue(p.machine, fn) }
 
 // settle waits for what is enqueued.
 func (p *prover) settle(ctx context.Context) error {
@@ -363,7 +436,7 @@ func (r *proof) upload(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return r.settle(ctx) // the other lane reads it too
 }
 
 // vector is one of the three vectors of the domain's size.
@@ -413,18 +486,18 @@ type values struct {
 // all takes every aux variable.
 func (r *proof) all() values {
 	n := r.layout.Counts
-	return values{Bits{r.witness.bits, n.Bits}, Scalars{r.witness.elements, n.Aux - n.Bits, Montgomery}, r.behind(0)}
+	return values{Bits{r.witness.bits, n.Bits}, Scalars{r.witness.elements, n.Aux - n.Bits, Montgomery}, r.other.arena}
 }
 
 // selected enqueues the choice of those with a point, at the arena's beginning.
 func (r *proof) selected(s *sel, m *members) (v values, err error) {
 	bits, others := m.points()
-	c := carver{mem: r.arena}
+	c := carver{mem: r.other.arena}
 	v.bits = Bits{c.take(int64(bits+31) / 32 * 4), bits}
 	v.others = Scalars{c.take(int64(others) * fr.Bytes), others, Montgomery}
-	v.scratch = r.arena.Slice(c.used, r.arena.Bytes-c.used)
+	v.scratch = r.other.arena.Slice(c.used, r.other.arena.Bytes-c.used)
 	inputs := int64(s.first.count) * fr.Bytes
-	return v, r.enqueue(func(q *steps) {
+	return v, enqueue(r.other.m, func(q *steps) {
 		n := r.layout.Counts
 		q.selectBits(r.witness.bits, s.bits, v.bits.Words)
 		q.selectElements(r.witness.inputs, n.Inputs, s.first, v.others.Memory)
@@ -458,7 +531,7 @@ func (r *proof) queryB(ctx context.Context) error {
 
 // sumG1 is the sum over both lists of a query.
 func (r *proof) sumG1(ctx context.Context, q *query, v values) (sum bls12381.G1Affine, err error) {
-	s := r.machine.summer()
+	s := r.other.m.summer()
 	bits, err := s.BitsG1(ctx, q.bits, v.bits, v.scratch)
 	if err != nil {
 		return sum, fmt.Errorf("query %s: %w", q.name, err)
@@ -472,7 +545,7 @@ func (r *proof) sumG1(ctx context.Context, q *query, v values) (sum bls12381.G1A
 }
 
 func (r *proof) sumG2(ctx context.Context, q *query, v values) (sum bls12381.G2Affine, err error) {
-	s := r.machine.summer()
+	s := r.other.m.summer()
 	bits, err := s.BitsG2(ctx, q.bits, v.bits, v.scratch)
 	if err != nil {
 		return sum, fmt.Errorf("query %s: %w", q.name, err)

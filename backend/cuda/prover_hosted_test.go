@@ -70,6 +70,7 @@ var hostedProverProgram = sync.OnceValues(func() ([]byte, error) {
 // the host.
 type hostedMachine struct {
 	*hosted
+	mu    *sync.Mutex // one caller at a time
 	sums  *Summer
 	bytes int64
 	sizes map[uint64]int64
@@ -85,7 +86,9 @@ func newHostedMachine(t testing.TB) *hostedMachine {
 		t.Fatal(err)
 	}
 	h := startHosted(t, program)
-	return &hostedMachine{hosted: h, sums: &Summer{dev: h}, sizes: map[uint64]int64{}}
+	m := &hostedMachine{hosted: h, mu: &sync.Mutex{}, sizes: map[uint64]int64{}}
+	m.sums = &Summer{dev: m}
+	return m
 }
 
 func startHosted(t testing.TB, program []byte) *hosted {
@@ -113,7 +116,18 @@ func startHosted(t testing.TB, program []byte) *hosted {
 	return d
 }
 
+// do lets one goroutine at a time to the program.
+func (m *hostedMachine) do(fn func(queue) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fn(m.hosted)
+}
+
+func (m *hostedMachine) beside() (machine, error) { return m, nil }
+
 func (m *hostedMachine) alloc(bytes int64) (gpu.Memory, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	mem, err := m.hosted.alloc(bytes)
 	m.bytes += bytes
 	m.sizes[mem.Ptr] = bytes
@@ -121,6 +135,8 @@ func (m *hostedMachine) alloc(bytes int64) (gpu.Memory, error) {
 }
 
 func (m *hostedMachine) free(mem gpu.Memory) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.bytes -= m.sizes[mem.Ptr]
 	delete(m.sizes, mem.Ptr)
 	return m.hosted.free(mem)
@@ -131,7 +147,7 @@ func (m *hostedMachine) send(ctx context.Context, dst gpu.Memory, fill filler) e
 	if err := errors.Join(ctx.Err(), fill(data, 0)); err != nil {
 		return err
 	}
-	return m.upload(dst, data)
+	return m.do(func(q queue) error { return q.upload(dst, data) })
 }
 
 func (m *hostedMachine) summer() *Summer { return m.sums }
@@ -152,7 +168,7 @@ func (q *hostedQuotient) close() error { return nil }
 func (q *hostedQuotient) run(a, b, _ gpu.Memory) (gpu.Memory, error) {
 	v := [3][]fr.Element{make([]fr.Element, q.n), make([]fr.Element, q.n), make([]fr.Element, q.n)}
 	for i, mem := range []gpu.Memory{a, b} {
-		if err := q.m.download(rawBytes(v[i]), mem); err != nil {
+		if err := q.m.do(func(d queue) error { return d.download(rawBytes(v[i]), mem) }); err != nil {
 			return a, err
 		}
 	}
@@ -166,7 +182,7 @@ func (q *hostedQuotient) run(a, b, _ gpu.Memory) (gpu.Memory, error) {
 	for i := range h {
 		h[i] = fr.Element(h[i].Bits())
 	}
-	return a, q.m.upload(a, rawBytes(append(h, fr.Element{})))
+	return a, q.m.do(func(d queue) error { return d.upload(a, rawBytes(append(h, fr.Element{}))) })
 }
 
 // hostedBackend makes provers on the CPU's kernels.
@@ -179,7 +195,7 @@ func (b *hostedBackend) Name() string { return "hosted" }
 
 func (b *hostedBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
 	m := newHostedMachine(b.t)
-	p, err := newProver(m, circuit, b.limit)
+	p, err := newProver(m, circuit, b.limit, 0)
 	if err != nil {
 		return nil, err
 	}

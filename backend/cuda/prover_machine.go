@@ -19,6 +19,8 @@ type machine interface {
 	// be called by several goroutines at once; the source is not read after send.
 	send(ctx context.Context, dst gpu.Memory, fill filler) error
 	summer() *Summer
+	// beside is a machine on the same device whose work has no order to this one's.
+	beside() (machine, error)
 	quotient(logN int, full bool) (quotienter, error)
 	close() error
 }
@@ -119,6 +121,8 @@ func (m *stand) close() error {
 }
 
 func (m *stand) summer() *Summer { return m.sums }
+
+func (m *stand) beside() (machine, error) { return newStand(m.dev, m.sums) }
 
 func (m *stand) facts() facts { return m.sums.dev.facts() }
 

@@ -58,6 +58,7 @@ type generator struct {
 	zeros     gpu.Memory    // variables without a row
 	selected  gpu.Memory    // exponents of one list
 	tables    [2]gpu.Memory // of the generators of G1 and G2
+	scratch   gpu.Memory    // for multiplications
 }
 
 // variables is how many exponents a matrix has.
@@ -192,11 +193,11 @@ func (g *generator) combine(ctx context.Context) error {
 func (g *generator) points(ctx context.Context) (*srs.VerifyingKey, error) {
 	var err error
 	bits, others := g.sets.a.points()
-	most := max(int64(g.layout.Shape.H), int64(bits), int64(others))
+	most := max(int64(g.layout.Shape.H), int64(bits), int64(others)) // l has no more
 	if g.selected, err = g.temp.alloc(most * fr.Bytes); err != nil {
 		return nil, err
 	}
-	if err := g.makeTables(ctx); err != nil {
+	if err := g.makeTables(ctx, int(most)); err != nil {
 		return nil, err
 	}
 	steps := []func(context.Context) error{
@@ -215,18 +216,36 @@ func (g *generator) points(ctx context.Context) (*srs.VerifyingKey, error) {
 	return g.verifyingKey(ctx)
 }
 
-func (g *generator) makeTables(ctx context.Context) (err error) {
+// setupPass is how many multiplications of a pass the scratch memory is for.
+const setupPass = 1 << 20
+
+// takeScratch uses the arena, or memory of its own where that is small: for tables,
+// and for passes over most multiples.
+func (g *generator) takeScratch(most int) (err error) {
+	c := carver{dry: true}
+	c.take(fixedWindows * fixedRows / 2 * 8)
+	new(fixedPlan).carve(g.machine.facts(), curveG2, int64(min(most, setupPass)), &c)
+	if g.scratch = g.arena; g.scratch.Bytes < c.used {
+		g.scratch, err = g.temp.alloc(c.used)
+	}
+	return err
+}
+
+func (g *generator) makeTables(ctx context.Context, most int) (err error) {
 	_, _, p, q := bls12381.Generators()
+	if err = g.takeScratch(most); err != nil {
+		return err
+	}
 	if g.tables[0], err = g.temp.alloc(TableBytesG1); err != nil {
 		return err
 	}
 	if g.tables[1], err = g.temp.alloc(TableBytesG2); err != nil {
 		return err
 	}
-	if err = g.machine.summer().TableG1(ctx, p, g.tables[0], g.arena); err != nil {
+	if err = g.machine.summer().TableG1(ctx, p, g.tables[0], g.scratch); err != nil {
 		return err
 	}
-	return g.machine.summer().TableG2(ctx, q, g.tables[1], g.arena)
+	return g.machine.summer().TableG2(ctx, q, g.tables[1], g.scratch)
 }
 
 // multiply sets out to the multiples of a generator by n exponents.
@@ -236,9 +255,9 @@ func (g *generator) multiply(ctx context.Context, cv curve, exponents gpu.Memory
 	}
 	k := Scalars{exponents, n, Montgomery}
 	if cv == curveG2 {
-		return g.machine.summer().FixedG2(ctx, g.tables[1], k, out, g.arena)
+		return g.machine.summer().FixedG2(ctx, g.tables[1], k, out, g.scratch)
 	}
-	return g.machine.summer().FixedG1(ctx, g.tables[0], k, out, g.arena)
+	return g.machine.summer().FixedG1(ctx, g.tables[0], k, out, g.scratch)
 }
 
 func (g *generator) pointsH(ctx context.Context) error {

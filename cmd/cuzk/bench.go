@@ -55,6 +55,8 @@ type benchGPUFlags struct {
 	runs      int
 	memory    int64
 	expect    string
+	lanes     int
+	profile   bool
 }
 
 func newBenchGPUCmd() *cobra.Command {
@@ -85,6 +87,8 @@ what "cuzk bench direct" prints.`,
 	cmd.Flags().IntVar(&f.runs, "runs", 5, "timed proofs of each")
 	cmd.Flags().Int64Var(&f.memory, "memory", 0, "`MiB` that may be used of the device (default: what is free)")
 	cmd.Flags().StringVar(&f.expect, "expect", "", "`directory` with files CIRCUIT.hex, the proofs that the samples must give")
+	cmd.Flags().IntVar(&f.lanes, "lanes", 0, "`streams` that share the work on one proof, 1 or 2 (default: 2 where memory permits)")
+	cmd.Flags().BoolVar(&f.profile, "profile", false, "also print device times inside the sums")
 	return cmd
 }
 
@@ -194,7 +198,11 @@ func sampleJob(circuit string) (*kind.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := sample.PoSt(r, r.SectorCount(), seed, workers)
+	sectors := r.SectorCount()
+	if r.Kind == vpost.Winning {
+		sectors = 1
+	}
+	in, err := sample.PoSt(r, sectors, seed, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +252,7 @@ func benchGPU(cmd *cobra.Command, f *benchGPUFlags) (err error) {
 	defer func() { err = errors.Join(err, d.Close()) }()
 	info := d.Info()
 	u.note("%s %s, compute %d.%d, %d SMs, %d MiB", info.Name, info.UUID, info.Major, info.Minor, info.SMs, info.Memory>>20)
-	g := &gpuBench{u: u, f: f, d: d, b: gpu.New(d, gpu.Options{Memory: f.memory << 20})}
+	g := &gpuBench{u: u, f: f, d: d, b: gpu.New(d, gpu.Options{Memory: f.memory << 20, Lanes: f.lanes})}
 	for _, name := range f.examples {
 		if err := g.example(ctx, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -470,6 +478,36 @@ func (g *gpuBench) time(ctx context.Context, s *subject, p backend.Prover) error
 		l := took[stage]
 		slices.Sort(l)
 		rows = append(rows, []string{stage, millis(l[len(l)/2]), millis(l[0]), millis(l[len(l)-1])})
+	}
+	err := g.u.table(rows)
+	if err == nil && g.f.profile {
+		err = g.profiled(ctx, s, p)
+	}
+	return err
+}
+
+// profiled prints the device times of one more proof.
+func (g *gpuBench) profiled(ctx context.Context, s *subject, p backend.Prover) error {
+	q, ok := p.(interface {
+		Profile()
+		Profiled() ([2][]gpu.StageTime, error)
+	})
+	if !ok {
+		return nil
+	}
+	q.Profile()
+	if _, err := p.Sums(ctx, []*r1cs.Assignment{s.w}, nil); err != nil {
+		return err
+	}
+	lanes, err := q.Profiled()
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"inside the sums", "lane", "times", "device time"}}
+	for i, lane := range lanes {
+		for _, t := range lane {
+			rows = append(rows, []string{t.Stage, fmt.Sprint(i + 1), fmt.Sprint(t.Count), millis(t.Took)})
+		}
 	}
 	return g.u.table(rows)
 }
