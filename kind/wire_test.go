@@ -272,3 +272,29 @@ func FuzzWire(f *testing.F) {
 		}
 	})
 }
+
+// TestWireRequests: what is made of a file has the file's statement.
+func TestWireRequests(t *testing.T) {
+	for name, n := range map[string]int{"porep-2KiB-V1_1": 1, "porep-2KiB-synthetic": 1, "update-2KiB": 1, "winning-2KiB": 1,
+		"window-2KiB-V1_2-2of2": 1, "window-2KiB-V1_2-3of4": 2, "window-2KiB-V1-3of4": 2} {
+		read := func(f string) ([]byte, error) { return os.ReadFile(filepath.Join(requests, f)) }
+		rs, err := WireRequests(file(t, name+".json"), read)
+		if err != nil || len(rs) != n {
+			t.Fatal(name, len(rs), err)
+		}
+		want, _ := load(t, name)
+		for k, r := range rs {
+			got, err := open(t, r)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if r.Kind != "snap-update" && r.MinerID != miner || r.SectorSize != 2048 {
+				t.Errorf("%s: miner %d, sectors of %d bytes", name, r.MinerID, r.SectorSize)
+			}
+			same(t, got, want, want.Partitions[k:k+1])
+		}
+	}
+	if _, err := WireRequests([]byte(`{"kind":"x"}`), nil); !errors.Is(err, ErrBadInput) {
+		t.Error(err)
+	}
+}
