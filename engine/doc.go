@@ -101,6 +101,7 @@ type Keys interface {
 // Key is a proving key as it is before any device has it.
 type Key struct {
 	ID    string
+	Kind  string       // of the proofs that it makes
 	Bytes budget.Bytes // of the file
 	Tier  string       // warm: mapped; cold: on disk; missing
 	Work  budget.Work  // placements, to load it before any job asks

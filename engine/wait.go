@@ -120,7 +120,8 @@ type KindStatus struct {
 type Status struct {
 	sched.View
 	Kinds                 []KindStatus
-	Known                 []Key // keys, resident or not
+	KindOf                map[string]string // of the jobs that devices work for
+	Known                 []Key             // keys, resident or not
 	Uptime                time.Duration
 	Refusing              string // why no jobs are accepted; empty if they are
 	SpoolUsed, SpoolLimit int64
@@ -148,6 +149,14 @@ func (e *Engine) look(s *Status) {
 	s.Unsaved = len(e.unsaved)
 	if s.Draining && s.Refusing == "" {
 		s.Refusing = ErrStopping.Error()
+	}
+	s.KindOf = map[string]string{}
+	for _, d := range s.Devices {
+		for _, w := range d.Work {
+			if l := e.live[w.Job]; l != nil {
+				s.KindOf[w.Job] = l.job.Kind
+			}
+		}
 	}
 	count := map[string]*KindStatus{}
 	for name, t := range e.totals {

@@ -45,7 +45,7 @@ type Keys []*Kind
 func (ks Keys) List() []engine.Key {
 	var out []engine.Key
 	for _, k := range ks {
-		out = append(out, engine.Key{ID: k.Key, Bytes: k.Work.GPU.Key.Device, Tier: "cold", Work: k.Work})
+		out = append(out, engine.Key{ID: k.Key, Kind: k.ID, Bytes: k.Work.GPU.Key.Device, Tier: "cold", Work: k.Work})
 	}
 	return out
 }

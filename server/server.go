@@ -1,0 +1,216 @@
+// Package server is the daemon's outside: the inherited gRPC service
+// cuzk.v1.ProvingEngine, and the admin listener with metrics, health and status.
+//
+// Behaviour follows the wire contract (proto/cuzk/v1/proving.proto) as its
+// clients rely on it:
+//
+//  1. A proof that failed is an OK reply with status FAILED and a message; an
+//     error status means that no proof was tried. The class of a failure stands
+//     first in the message and in the trailer cuzk-failure.
+//  2. The same request id and content is one job; a retry joins it or gets its
+//     proof. The same id with other content is another job.
+//  3. Messages of 256 MiB pass in both directions. Large requests are received a
+//     few at a time and leave memory for the spool at once.
+//  4. Who can connect is decided before anything is served: loopback and unix
+//     sockets by default; other addresses need TLS or an explicit setting.
+//  5. A caller who goes away loses nothing but its answer.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"cuzk/api/cuzkv1"
+	"cuzk/engine"
+	"cuzk/event"
+)
+
+// MaxMessage is the largest message in bytes, in both directions, as the
+// contract's clients set it.
+const MaxMessage = 256 << 20
+
+// Config says where the server listens and who may connect.
+type Config struct {
+	Listen         string // host:port or unix:///path
+	Admin          string // the same, for HTTP; empty for none
+	CertFile       string // PEM; with KeyFile turns TLS on for Listen
+	KeyFile        string
+	ClientCAFile   string // PEM; when set, clients must show a certificate of these
+	Token          string // when set, calls must carry "authorization: Bearer TOKEN"
+	AllowPlaintext bool   // permit addresses that others can reach without TLS
+
+	MaxReceiving   int           // large requests received at a time; 0 is 8
+	ReceiveTimeout time.Duration // for one request to arrive; 0 is 5 minutes
+	CancelOnLeave  bool          // cancel a job when the last caller that waits for it goes away
+	DrainTimeout   time.Duration // for jobs that have begun, after the context is done
+
+	Metrics Metrics         // for GetMetrics and /metrics; nil: there are none
+	Events  *event.Hub      // for the admin listener's stream; may be nil
+	Web     http.Handler    // shown at the admin listener's root; may be nil
+	Logger  *slog.Logger    // nil: none
+	Abort   context.Context // when done, Run ends without draining; may be nil
+	Ready   func(Addresses) // called once both listeners are open; may be nil
+}
+
+// Metrics gives all metrics in Prometheus text form.
+type Metrics interface{ Text() (string, error) }
+
+// Addresses are where the server can be reached, after ports were chosen.
+type Addresses struct{ Listen, Admin net.Addr }
+
+// Run serves until the context is done, then drains the engine and closes it.
+// It returns when all calls have been answered, or at the latest after the drain
+// timeout and a few seconds.
+func Run(ctx context.Context, cfg Config, e *engine.Engine) error {
+	s, err := open(cfg, e)
+	if err != nil {
+		return errors.Join(err, e.Close(ctx))
+	}
+	if cfg.Ready != nil {
+		cfg.Ready(s.addresses())
+	}
+	return s.run(ctx)
+}
+
+type server struct {
+	cfg    Config
+	engine *engine.Engine
+	log    *slog.Logger
+	lis    net.Listener
+	admin  net.Listener // nil for none
+	grpc   *grpc.Server
+	http   *http.Server
+	health *health.Server
+}
+
+func open(cfg Config, e *engine.Engine) (*server, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	tlsConfig, err := loadTLS(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{cfg: cfg, engine: e, log: cfg.Logger, health: health.NewServer()}
+	if s.lis, err = listen(cfg.Listen, tlsConfig != nil || cfg.AllowPlaintext, "tls_cert and tls_key"); err != nil {
+		return nil, fmt.Errorf("listen for clients: %w", err)
+	}
+	if cfg.Admin != "" {
+		if s.admin, err = listen(cfg.Admin, cfg.AllowPlaintext, "a proxy that has TLS"); err != nil {
+			return nil, errors.Join(fmt.Errorf("listen for the admin page: %w", err), s.lis.Close())
+		}
+	}
+	s.grpc = s.newGRPC(tlsConfig)
+	s.http = &http.Server{Handler: s.adminHandler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	return s, nil
+}
+
+func (s *server) newGRPC(tlsConfig *tls.Config) *grpc.Server {
+	guard := guards{token: s.cfg.Token, log: s.log}
+	opts := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage), grpc.MaxConcurrentStreams(4096),
+		grpc.ChainUnaryInterceptor(guard.unary), grpc.ChainStreamInterceptor(guard.stream),
+		grpc.ConnectionTimeout(20 * time.Second),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 2 * time.Minute, Timeout: 30 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+	}
+	if tlsConfig != nil {
+		opts = append(opts, grpc.Creds(credentials.NewTLS(tlsConfig)))
+	}
+	g := grpc.NewServer(opts...)
+	register(g, newService(s.cfg, s.engine))
+	healthpb.RegisterHealthServer(g, s.health)
+	for _, name := range []string{"", cuzkv1.ProvingEngine_ServiceDesc.ServiceName} {
+		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
+	}
+	reflection.Register(g)
+	return g
+}
+
+func (s *server) addresses() Addresses {
+	a := Addresses{Listen: s.lis.Addr()}
+	if s.admin != nil {
+		a.Admin = s.admin.Addr()
+	}
+	return a
+}
+
+func (s *server) run(ctx context.Context) error {
+	var g errgroup.Group
+	failed := make(chan struct{}, 2)
+	serve := func(what string, f func() error) {
+		g.Go(func() error {
+			if err := f(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+				failed <- struct{}{}
+				return fmt.Errorf("serve %s: %w", what, err)
+			}
+			return nil
+		})
+	}
+	serve("clients", func() error { return s.grpc.Serve(s.lis) })
+	if s.admin != nil {
+		serve("the admin page", func() error { return s.http.Serve(s.admin) })
+	}
+	select {
+	case <-ctx.Done():
+	case <-failed:
+	case <-s.abort():
+	}
+	return errors.Join(s.shutdown(ctx), g.Wait())
+}
+
+func (s *server) abort() <-chan struct{} {
+	if s.cfg.Abort == nil {
+		return nil
+	}
+	return s.cfg.Abort.Done()
+}
+
+// closeTimeout bounds what happens after draining: workers stop, answers leave.
+const closeTimeout = 10 * time.Second
+
+// shutdown drains: new calls are refused, running jobs end, waiting callers get
+// their answers or learn that the job goes on later.
+func (s *server) shutdown(ctx context.Context) error {
+	s.health.Shutdown()
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(s.cfg.DrainTimeout, 0))
+	defer cancel()
+	go func() {
+		select {
+		case <-s.abort():
+			cancel()
+		case <-drain.Done():
+		}
+	}()
+	if err := s.engine.Drain(drain); err != nil {
+		s.log.Warn("drain ended early; unfinished jobs go on at the next start", "reason", err.Error())
+	}
+	closing, cancelClose := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancelClose()
+	err := s.engine.Close(closing)
+	stopped := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-closing.Done():
+		s.grpc.Stop()
+	}
+	return errors.Join(err, s.http.Close())
+}
