@@ -18,7 +18,8 @@ type Plan struct {
 	Cap     int64 // what may be allocated
 
 	full    bool  // the table of all twiddles
-	lanes   int   // that work on one assignment at a time
+	lanes   int   // streams for one assignment
+	works   int   // assignments worked on at a time
 	vectors int64 // bytes of one vector of the domain's size
 	scratch int64 // behind the vectors
 	second  int64 // of the second lane
@@ -58,7 +59,7 @@ type need struct {
 	sets    *querySets
 	program int64 // bytes
 	facts   facts
-	lanes   int // at most; 0 for no limit
+	Options
 }
 
 // reserve is left for the driver's own use and for the pages that small
@@ -69,25 +70,30 @@ const reserve = 64 << 20
 const unlimited = 1 << 50
 
 // newProverPlan fits the work into limit bytes. The scratch memory is what the
-// sums run best with. Where that is too much, first the table of all twiddles is
-// left out, then the second lane; then the sums take more parts.
+// sums run best with. Where that is too much, there is first less at a time, then
+// no table of all twiddles, then no second lane; then the sums take more parts.
 func newProverPlan(n need, limit int64) (*Plan, error) {
-	for _, try := range []struct {
-		lanes int
-		full  bool
-	}{{2, true}, {2, false}, {1, true}, {1, false}} {
-		if n.lanes > 0 && try.lanes > n.lanes {
-			continue
-		}
-		p := fixedPlanItems(n, limit, try.full)
-		p.lanes = try.lanes
-		p.scratch, p.second = n.scratch(p, unlimited)
-		if p.addScratch(); p.Total() <= limit {
-			return p, nil
+	lanes, works := 2, max(n.Works, 1)
+	if n.Lanes > 0 {
+		lanes = min(n.Lanes, 2)
+	}
+	for ; works > 0; works-- {
+		for _, full := range []bool{true, false} {
+			for l := lanes; l > 0; l-- {
+				p := n.fixed(limit, full, l, works)
+				p.scratch, p.second = n.scratch(p, unlimited)
+				if p.addScratch(); p.Total() <= limit {
+					return p, nil
+				}
+			}
 		}
 	}
-	p := fixedPlanItems(n, limit, false)
-	p.lanes = 1
+	return n.tightPlan(limit)
+}
+
+// tightPlan is one lane with sums in as many parts as it takes.
+func (n need) tightPlan(limit int64) (*Plan, error) {
+	p := n.fixed(limit, false, 1, 1)
 	best, _ := n.scratch(p, unlimited)
 	least := n.leastScratch(p)
 	p.scratch = min(best, limit-p.Total())
@@ -102,18 +108,28 @@ func newProverPlan(n need, limit int64) (*Plan, error) {
 
 // addScratch adds the items of scratch memory.
 func (p *Plan) addScratch() {
-	if p.lanes == 1 {
-		p.Items = append(p.Items, PlanItem{"scratch", max(p.scratch, sectionAlign), "behind the vectors, for all sums"})
-		return
+	note := "behind the vectors, for all sums"
+	if p.lanes > 1 {
+		note = "behind the vectors, for the sum over h"
 	}
-	p.Items = append(p.Items, PlanItem{"scratch", max(p.scratch, sectionAlign), "behind the vectors, for the sum over h"},
-		PlanItem{"second lane", max(p.second, sectionAlign), "for the other sums, which run beside"})
+	p.work("scratch", max(p.scratch, sectionAlign), note)
+	if p.lanes > 1 {
+		p.work("second lane", max(p.second, sectionAlign), "for the other sums, which run beside")
+	}
 }
 
-// fixedPlanItems are all items but the scratch memory.
-func fixedPlanItems(n need, limit int64, full bool) *Plan {
+// work adds an item that every workspace has.
+func (p *Plan) work(name string, bytes int64, note string) {
+	if p.works > 1 {
+		note = fmt.Sprintf("%d times: %s", p.works, note)
+	}
+	p.Items = append(p.Items, PlanItem{name, bytes * int64(p.works), note})
+}
+
+// fixed are all items but the scratch memory.
+func (n need) fixed(limit int64, full bool, lanes, works int) *Plan {
 	s, c := n.layout.Shape, n.layout.Counts
-	p := &Plan{Circuit: n.circuit, Cap: limit, full: full, vectors: int64(n.layout.M()) * fr.Bytes}
+	p := &Plan{Circuit: n.circuit, Cap: limit, full: full, lanes: lanes, works: works, vectors: int64(n.layout.M()) * fr.Bytes}
 	add := func(name string, bytes int64, note string) {
 		p.Items = append(p.Items, PlanItem{name, bytes, note})
 	}
@@ -133,8 +149,8 @@ func fixedPlanItems(n need, limit int64, full bool) *Plan {
 		note = "with the large table of twiddles"
 	}
 	add("transforms", transformBytes(n.layout.LogM, full), note)
-	add("assignment", aligned(int64(c.Bits+31)/32*4+8)+aligned(int64(c.Aux-c.Bits)*fr.Bytes)+aligned(int64(c.Inputs)*fr.Bytes), "bits, elements, inputs")
-	add("vectors", 3*aligned(p.vectors), "a, b, c; memory for sums afterwards")
+	p.work("assignment", aligned(int64(c.Bits+31)/32*4+8)+aligned(int64(c.Aux-c.Bits)*fr.Bytes)+aligned(int64(c.Inputs)*fr.Bytes), "bits, elements, inputs")
+	p.work("vectors", 3*aligned(p.vectors), "a, b, c; memory for sums afterwards")
 	add("reserve", reserve, "rounding")
 	return p
 }

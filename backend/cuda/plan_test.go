@@ -40,7 +40,7 @@ func needOf(t *testing.T, circuit string, f facts) need {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return need{circuit, layout, newQuerySets(c, layout), pack.bytes(), f, 0}
+	return need{circuit, layout, newQuerySets(c, layout), pack.bytes(), f, Options{}}
 }
 
 // TestPlansFitTheirCap plans with caps from too little to plenty: a plan is never

@@ -38,6 +38,9 @@ type Options struct {
 	Memory int64
 	// Lanes is the most streams that work on one assignment, 1 or 2; 0 is 2.
 	Lanes int
+	// Works is the most assignments that are worked on at a time; 0 is 1. Each
+	// takes memory of its own.
+	Works int
 }
 
 // Backend makes provers on one device.
@@ -120,7 +123,7 @@ func (b *Backend) open(circuit *r1cs.Compiled) (*prover, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProver(m, circuit, limit, b.opt.Lanes)
+	p, err := newProver(m, circuit, limit, b.opt)
 	if err != nil {
 		return nil, errors.Join(err, m.close())
 	}
@@ -131,7 +134,10 @@ func (b *Backend) open(circuit *r1cs.Compiled) (*prover, error) {
 func loaded(ctx context.Context, p *prover, key *srs.Key) (backend.Prover, error) {
 	err := p.layout.CheckKey(p.circuit, key)
 	if err == nil {
-		err = p.allocate(ctx)
+		err = p.allocateKey(ctx)
+	}
+	if err == nil {
+		err = p.allocateWork()
 	}
 	if err == nil {
 		err = p.read(ctx, key)
@@ -144,33 +150,26 @@ func loaded(ctx context.Context, p *prover, key *srs.Key) (backend.Prover, error
 
 // prover implements [backend.Prover].
 type prover struct {
-	machine machine
+	machine machine // where the key is brought to the device
 	circuit *r1cs.Compiled
 	layout  *backend.Layout
 	sets    *querySets
 	pack    *rowsPack
 	plan    *Plan
 
-	mu      sync.Mutex // one assignment at a time
-	closed  bool
-	held    holding
-	rows    rows
-	key     deviceKey
-	tables  quotienter
-	witness witness
-	arena   gpu.Memory // three vectors and the scratch memory behind them
-	other   lane       // sums beside that over h; the same as the first without a second lane
+	held   holding
+	rows   rows
+	key    deviceKey
+	tables quotienter
+	works  []*workspace
+	free   chan *workspace // those not in use
+
+	once   sync.Once
+	closed chan struct{}
 }
 
-// lane is a queue of work with memory of its own.
-type lane struct {
-	m     machine
-	arena gpu.Memory
-}
-
-// newProver plans the work for a circuit within limit bytes, in at most so many
-// lanes.
-func newProver(m machine, circuit *r1cs.Compiled, limit int64, lanes int) (*prover, error) {
+// newProver plans the work for a circuit within limit bytes.
+func newProver(m machine, circuit *r1cs.Compiled, limit int64, o Options) (*prover, error) {
 	layout, err := backend.LayoutOf(circuit)
 	if err != nil {
 		return nil, err
@@ -182,18 +181,18 @@ func newProver(m machine, circuit *r1cs.Compiled, limit int64, lanes int) (*prov
 	if err != nil {
 		return nil, err
 	}
-	p := &prover{machine: m, circuit: circuit, layout: layout, sets: newQuerySets(circuit, layout)}
+	p := &prover{machine: m, circuit: circuit, layout: layout, sets: newQuerySets(circuit, layout), closed: make(chan struct{})}
 	if p.pack, err = packProgram(program); err != nil {
 		return nil, fmt.Errorf("circuit %s: %w", circuit.Name(), err)
 	}
 	p.held.m = m
-	p.plan, err = newProverPlan(need{circuit.Name(), layout, p.sets, p.pack.bytes(), m.facts(), lanes}, limit)
+	p.plan, err = newProverPlan(need{circuit.Name(), layout, p.sets, p.pack.bytes(), m.facts(), o}, limit)
 	return p, err
 }
 
-// allocate takes the planned memory and fills in what does not depend on the key.
-func (p *prover) allocate(ctx context.Context) (err error) {
-	h, n := &p.held, p.layout.Counts
+// allocateKey takes the memory for the points, and brings the sets and the rows.
+func (p *prover) allocateKey(ctx context.Context) (err error) {
+	h := &p.held
 	if p.key.h, err = h.alloc(aligned(int64(p.layout.Shape.H) * curveG1.point)); err != nil {
 		return err
 	}
@@ -213,78 +212,126 @@ func (p *prover) allocate(ctx context.Context) (err error) {
 	if p.key.selB, err = newSel(ctx, h, &p.sets.b); err != nil {
 		return err
 	}
-	if p.rows, err = newRows(ctx, h, p.pack, n); err != nil {
-		return err
-	}
-	if p.arena, err = h.alloc(3*aligned(p.plan.vectors) + max(p.plan.scratch, sectionAlign)); err != nil {
-		return err
-	}
-	if p.other, err = p.otherLane(); err != nil {
-		return err
-	}
+	p.rows, err = newRows(ctx, h, p.pack, p.layout.Counts)
+	return err
+}
+
+// allocateWork takes the memory for the work on assignments.
+func (p *prover) allocateWork() (err error) {
 	if p.tables, err = p.machine.quotient(p.layout.LogM, p.plan.full); err != nil {
 		return err
 	}
-	return p.allocateWitness()
-}
-
-// otherLane opens the second lane where one is planned.
-func (p *prover) otherLane() (lane, error) {
-	if p.plan.lanes == 1 {
-		return lane{p.machine, p.arena}, nil
-	}
-	arena, err := p.held.alloc(max(p.plan.second, sectionAlign))
-	if err != nil {
-		return lane{}, err
-	}
-	m, err := p.machine.beside()
-	if err != nil {
-		return lane{}, err
-	}
-	return lane{m, arena}, nil
-}
-
-func (p *prover) allocateWitness() error {
-	n := p.layout.Counts
-	for _, w := range []struct {
-		to    *gpu.Memory
-		bytes int64
-	}{
-		{&p.witness.bits, int64((n.Bits+63)/64) * 8},
-		{&p.witness.elements, int64(n.Aux-n.Bits) * fr.Bytes},
-		{&p.witness.inputs, int64(n.Inputs) * fr.Bytes},
-	} {
-		mem, err := p.held.alloc(aligned(w.bytes))
-		if err != nil {
+	p.free = make(chan *workspace, p.plan.works)
+	for i := range p.plan.works {
+		w := &workspace{}
+		p.works = append(p.works, w)
+		p.free <- w
+		if err := w.open(p, i == 0); err != nil {
 			return err
 		}
-		*w.to = gpu.Memory{Ptr: mem.Ptr, Bytes: w.bytes}
 	}
 	return nil
 }
 
 // read brings the key's points.
 func (p *prover) read(ctx context.Context, key *srs.Key) error {
-	r, err := newKeyReader(p.machine, p.arena, p.layout.Counts)
+	r, err := newKeyReader(p.machine, p.works[0].arena, p.layout.Counts)
 	if err != nil {
 		return err
 	}
 	return r.load(ctx, &p.key, key, p.sets, func(float64) {})
 }
 
+// workspace is the memory and the streams for one assignment.
+type workspace struct {
+	lane               // for the quotient and the sum over h
+	other   lane       // for the other sums; without a second lane the same as the first
+	tables  quotienter // on the first lane
+	witness witness
+	vectors int64 // bytes of a vector
+	opened  []machine
+}
+
+// lane is a queue of work with memory of its own. The first lane's begins with
+// three vectors of the domain's size.
+type lane struct {
+	m     machine
+	arena gpu.Memory
+}
+
+// open takes the memory that the plan has for a workspace. The first one uses the
+// prover's machine.
+func (w *workspace) open(p *prover, first bool) (err error) {
+	w.vectors = p.plan.vectors
+	if w.m, err = w.machine(p, first); err != nil {
+		return err
+	}
+	if w.arena, err = p.held.alloc(3*aligned(p.plan.vectors) + max(p.plan.scratch, sectionAlign)); err != nil {
+		return err
+	}
+	w.tables, w.other = p.tables.on(w.m), w.lane
+	if p.plan.lanes > 1 {
+		if w.other.m, err = w.machine(p, false); err != nil {
+			return err
+		}
+		if w.other.arena, err = p.held.alloc(max(p.plan.second, sectionAlign)); err != nil {
+			return err
+		}
+	}
+	n := p.layout.Counts
+	for _, a := range []struct {
+		to    *gpu.Memory
+		bytes int64
+	}{
+		{&w.witness.bits, int64((n.Bits+63)/64) * 8}, {&w.witness.elements, int64(n.Aux-n.Bits) * fr.Bytes}, {&w.witness.inputs, int64(n.Inputs) * fr.Bytes},
+	} {
+		mem, err := p.held.alloc(aligned(a.bytes))
+		if err != nil {
+			return err
+		}
+		*a.to = gpu.Memory{Ptr: mem.Ptr, Bytes: a.bytes}
+	}
+	return nil
+}
+
+// machine is the prover's own or another of the same device.
+func (w *workspace) machine(p *prover, own bool) (machine, error) {
+	if own {
+		return p.machine, nil
+	}
+	m, err := p.machine.beside()
+	if err == nil {
+		w.opened = append(w.opened, m)
+	}
+	return m, err
+}
+
+// close ends the streams; the memory is the prover's to release.
+func (w *workspace) close() error {
+	var errs []error
+	for _, m := range w.opened {
+		errs = append(errs, m.close())
+	}
+	w.opened = nil
+	return errors.Join(errs...)
+}
+
 // Plan is the memory that the prover holds, item by item.
 func (p *prover) Plan() *Plan { return p.plan }
 
-// Profile starts timing the stages of the sums on the device.
+// Profile starts timing the stages of the sums on the device, of the first
+// workspace.
 func (p *prover) Profile() {
-	p.machine.summer().Profile()
-	p.other.m.summer().Profile()
+	w := p.works[0]
+	w.m.summer().Profile()
+	w.other.m.summer().Profile()
 }
 
 // Profiled returns the device times since Profile, by lane, and stops timing. With
 // one lane all are in the first.
 func (p *prover) Profiled() (out [2][]StageTime, err error) {
-	for i, m := range []machine{p.machine, p.other.m} {
+	w := p.works[0]
+	for i, m := range []machine{w.m, w.other.m} {
 		if out[i], err = m.summer().Stages(); err != nil {
 			return out, err
 		}
@@ -301,61 +348,99 @@ func (p *prover) Bytes() int64 {
 	return n
 }
 
-// Close implements [backend.Prover].
-func (p *prover) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil
-	}
-	p.closed = true
-	var first error
-	if p.tables != nil {
-		first = p.tables.close()
-	}
-	if p.plan.lanes > 1 && p.other.m != nil {
-		first = errors.Join(first, p.other.m.close())
-	}
-	return errors.Join(first, p.held.free(), p.machine.close())
+// Close implements [backend.Prover]. It waits for work under way.
+func (p *prover) Close() (err error) {
+	p.once.Do(func() {
+		close(p.closed)
+		var errs []error
+		for range p.works {
+			<-p.free
+		}
+		for _, w := range p.works {
+			errs = append(errs, w.close())
+		}
+		if p.tables != nil {
+			errs = append(errs, p.tables.close())
+		}
+		err = errors.Join(append(errs, p.held.free(), p.machine.close())...)
+	})
+	return err
 }
 
 var errClosed = errors.New("prover is closed")
 
-// Sums implements [backend.Prover]. Assignments are worked on one after another.
+// Sums implements [backend.Prover]. As many assignments are worked on at a time as
+// there are workspaces.
 func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(string, float64)) ([]backend.Sums, error) {
 	for i, w := range ws {
 		if err := p.circuit.Fits(w); err != nil {
 			return nil, fmt.Errorf("assignment %d of %d: %w", i, len(ws), err)
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, errClosed
-	}
 	out := make([]backend.Sums, len(ws))
+	m := &meter{report: progress, total: float64(len(ws))}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(p.plan.works)
 	for i, w := range ws {
-		r := &proof{prover: p, w: w, sums: &out[i], report: func(stage string, x float64) {
-			if progress != nil {
-				progress(stage, (float64(i)+x)/float64(len(ws)))
+		g.Go(func() error {
+			err := p.sums(gctx, &proof{prover: p, w: w, sums: &out[i], meter: m})
+			if err != nil {
+				return fmt.Errorf("circuit %s, assignment %d of %d: %w", p.circuit.Name(), i, len(ws), err)
 			}
-		}}
-		if err := r.run(ctx); err != nil {
-			return nil, fmt.Errorf("circuit %s, assignment %d of %d: %w", p.circuit.Name(), i, len(ws), err)
-		}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// sums runs one assignment in the next free workspace.
+func (p *prover) sums(ctx context.Context, r *proof) error {
+	select {
+	case <-p.closed:
+		return errClosed
+	default:
+	}
+	select {
+	case r.workspace = <-p.free:
+	case <-p.closed:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { p.free <- r.workspace }()
+	return r.run(ctx)
+}
+
+// meter adds up the progress of several assignments.
+type meter struct {
+	mu     sync.Mutex
+	report func(stage string, done float64)
+	done   float64
+	total  float64
+}
+
+// end notes that a share of one assignment's work is done.
+func (m *meter) end(stage string, share float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += share
+	if m.report != nil {
+		m.report(stage, min(m.done/m.total, 1))
+	}
 }
 
 // proof is the work for one assignment.
 type proof struct {
 	*prover
-	w *r1cs.Assignment
+	*workspace
+	w     *r1cs.Assignment
+	meter *meter
 
-	mu     sync.Mutex // guards what follows
-	sums   *backend.Sums
-	report func(stage string, done float64)
-	ended  float64 // share of the work that is done
+	timings sync.Mutex // guards sums.Timings
+	sums    *backend.Sums
 }
 
 // stage is a piece of work and about what share it is of the whole.
@@ -399,11 +484,10 @@ func (r *proof) stages(ctx context.Context, list ...stage) error {
 
 // end notes and reports a stage.
 func (r *proof) end(s stage, took time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended += s.share
+	r.timings.Lock()
 	r.sums.Timings = append(r.sums.Timings, backend.Timing{Stage: s.name, Took: took})
-	r.report(s.name, min(r.ended, 1))
+	r.timings.Unlock()
+	r.meter.end(s.name, s.share)
 }
 
 // enqueue runs fn with steps on a machine.
@@ -415,14 +499,12 @@ func enqueue(m machine, fn func(*steps)) error {
 	})
 }
 
-func (p *prover) enqueue(fn func(*steps)) error { return enqueue(p.machine, fn) }
-
 // settle waits for what is enqueued.
-func (p *prover) settle(ctx context.Context) error {
-	if err := p.machine.do(func(q queue) error { return q.mark(0) }); err != nil {
+func settle(ctx context.Context, m machine) error {
+	if err := m.do(func(q queue) error { return q.mark(0) }); err != nil {
 		return err
 	}
-	return p.machine.wait(ctx, 0)
+	return m.wait(ctx, 0)
 }
 
 func (r *proof) upload(ctx context.Context) error {
@@ -432,47 +514,47 @@ func (r *proof) upload(ctx context.Context) error {
 	}{
 		{r.witness.bits, rawBytes(r.w.Bits)}, {r.witness.elements, rawBytes(r.w.Elements)}, {r.witness.inputs, rawBytes(r.w.Inputs)},
 	} {
-		if err := r.machine.send(ctx, c.to, bytesOf(c.data)); err != nil {
+		if err := r.m.send(ctx, c.to, bytesOf(c.data)); err != nil {
 			return err
 		}
 	}
-	return r.settle(ctx) // the other lane reads it too
+	return settle(ctx, r.m) // the other lane reads it too
 }
 
 // vector is one of the three vectors of the domain's size.
-func (p *prover) vector(i int) gpu.Memory {
-	return p.arena.Slice(int64(i)*aligned(p.plan.vectors), p.plan.vectors)
+func (w *workspace) vector(i int) gpu.Memory {
+	return w.arena.Slice(int64(i)*aligned(w.vectors), w.vectors)
 }
 
 // behind is the arena from vector i on.
-func (p *prover) behind(i int) gpu.Memory {
-	at := int64(i) * aligned(p.plan.vectors)
-	return p.arena.Slice(at, p.arena.Bytes-at)
+func (w *workspace) behind(i int) gpu.Memory {
+	at := int64(i) * aligned(w.vectors)
+	return w.arena.Slice(at, w.arena.Bytes-at)
 }
 
 func (r *proof) evaluate(ctx context.Context) error {
-	err := r.enqueue(func(s *steps) { s.evaluate(&r.rows, &r.witness, r.vector(0), r.vector(1), r.layout.M()) })
+	err := enqueue(r.m, func(s *steps) { s.evaluate(&r.rows, &r.witness, r.vector(0), r.vector(1), r.layout.M()) })
 	if err != nil {
 		return err
 	}
-	return r.settle(ctx)
+	return settle(ctx, r.m)
 }
 
 // quotient leaves the coefficients of H in the first vector.
 func (r *proof) quotient(ctx context.Context) error {
-	h, err := r.tables.run(r.vector(0), r.vector(1), r.vector(2))
+	h, err := r.workspace.tables.run(r.vector(0), r.vector(1), r.vector(2))
 	if err != nil {
 		return err
 	}
 	if h.Ptr != r.vector(0).Ptr {
 		return fmt.Errorf("the quotient is in another vector than the first")
 	}
-	return r.settle(ctx)
+	return settle(ctx, r.m)
 }
 
 func (r *proof) queryH(ctx context.Context) (err error) {
 	n := r.layout.Shape.H
-	r.sums.H, err = r.machine.summer().MSMG1(ctx, r.key.h, Scalars{r.vector(0), n, Canonical}, r.behind(1))
+	r.sums.H, err = r.m.summer().MSMG1(ctx, r.key.h, Scalars{r.vector(0), n, Canonical}, r.behind(1))
 	return err
 }
 

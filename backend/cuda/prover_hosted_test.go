@@ -162,8 +162,9 @@ type hostedQuotient struct {
 	n int
 }
 
-func (q *hostedQuotient) bytes() int64 { return 0 }
-func (q *hostedQuotient) close() error { return nil }
+func (q *hostedQuotient) bytes() int64          { return 0 }
+func (q *hostedQuotient) close() error          { return nil }
+func (q *hostedQuotient) on(machine) quotienter { return q }
 
 func (q *hostedQuotient) run(a, b, _ gpu.Memory) (gpu.Memory, error) {
 	v := [3][]fr.Element{make([]fr.Element, q.n), make([]fr.Element, q.n), make([]fr.Element, q.n)}
@@ -195,7 +196,7 @@ func (b *hostedBackend) Name() string { return "hosted" }
 
 func (b *hostedBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
 	m := newHostedMachine(b.t)
-	p, err := newProver(m, circuit, b.limit, 0)
+	p, err := newProver(m, circuit, b.limit, Options{Works: 2})
 	if err != nil {
 		return nil, err
 	}

@@ -28,8 +28,10 @@ type machine interface {
 // filler writes the bytes off, off+1, ... of a source to dst.
 type filler func(dst []byte, off int64) error
 
-// quotienter is a Quotient that is bound to its device.
+// quotienter is a Quotient that is bound to a machine.
 type quotienter interface {
+	// on is the same tables for another machine of the device.
+	on(m machine) quotienter
 	run(a, b, spare gpu.Memory) (gpu.Memory, error)
 	bytes() int64
 	close() error
@@ -205,6 +207,8 @@ type standQuotient struct {
 	*stand
 	q *Quotient
 }
+
+func (s *standQuotient) on(m machine) quotienter { return &standQuotient{m.(*stand), s.q} }
 
 func (s *standQuotient) run(a, b, spare gpu.Memory) (h gpu.Memory, err error) {
 	err = s.dev.owner.Do(func(c *gpu.Context) (err error) {

@@ -67,15 +67,18 @@ func (g *generator) variables() int64 {
 }
 
 func (g *generator) run(ctx context.Context) (vk *srs.VerifyingKey, err error) {
-	if err := g.allocate(ctx); err != nil {
+	if err := g.allocateKey(ctx); err != nil {
 		return nil, err
 	}
 	g.temp.m = g.machine
-	defer func() { err = errors.Join(err, g.temp.free()) }()
-	if err := g.polynomials(ctx); err != nil {
+	if err = g.polynomials(ctx); err == nil {
+		vk, err = g.points(ctx)
+	}
+	// The work on assignments takes the place of the exponents.
+	if err = errors.Join(err, g.temp.free()); err != nil {
 		return nil, err
 	}
-	return g.points(ctx)
+	return vk, g.allocateWork()
 }
 
 // polynomials fills exponents.
@@ -136,11 +139,11 @@ func (g *generator) matrices(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, temp.free())
 	}
-	err = g.enqueue(func(s *steps) { s.launch("setup_basis", g.wide(rows), g.constants, uint64(rows), basis) })
+	err = enqueue(g.machine, func(s *steps) { s.launch("setup_basis", g.wide(rows), g.constants, uint64(rows), basis) })
 	for m := 0; m < len(g.exponents) && err == nil; m++ {
-		err = g.enqueue(func(s *steps) { g.matrix(s, m, basis, sums) })
+		err = enqueue(g.machine, func(s *steps) { g.matrix(s, m, basis, sums) })
 		if err == nil {
-			err = g.settle(ctx)
+			err = settle(ctx, g.machine)
 		}
 		g.progress("matrices", float64(m+1)/3)
 	}
@@ -171,13 +174,13 @@ func (g *generator) matrix(s *steps, m int, basis, sums gpu.Memory) {
 
 // combine makes the exponents of ic and l of the three matrices'.
 func (g *generator) combine(ctx context.Context) error {
-	err := g.enqueue(func(s *steps) {
+	err := enqueue(g.machine, func(s *steps) {
 		s.fill(g.zeros, 0)
 		s.launch("setup_combine", perThread(g.variables()), g.constants, g.exponents[0], g.exponents[1], g.exponents[2],
 			uint32(g.layout.Counts.Inputs), uint64(g.variables()), g.zeros)
 	})
 	if err == nil {
-		err = g.settle(ctx)
+		err = settle(ctx, g.machine)
 	}
 	var zeros [4]byte
 	if err == nil {
@@ -217,17 +220,14 @@ func (g *generator) points(ctx context.Context) (*srs.VerifyingKey, error) {
 }
 
 // setupPass is how many multiplications of a pass the scratch memory is for.
-const setupPass = 1 << 20
+const setupPass = 1 << 21
 
-// takeScratch uses the arena, or memory of its own where that is small: for tables,
-// and for passes over most multiples.
+// takeScratch is memory for the tables and for passes over most multiples.
 func (g *generator) takeScratch(most int) (err error) {
 	c := carver{dry: true}
 	c.take(fixedWindows * fixedRows / 2 * 8)
 	new(fixedPlan).carve(g.machine.facts(), curveG2, int64(min(most, setupPass)), &c)
-	if g.scratch = g.arena; g.scratch.Bytes < c.used {
-		g.scratch, err = g.temp.alloc(c.used)
-	}
+	g.scratch, err = g.temp.alloc(c.used)
 	return err
 }
 
@@ -262,7 +262,7 @@ func (g *generator) multiply(ctx context.Context, cv curve, exponents gpu.Memory
 
 func (g *generator) pointsH(ctx context.Context) error {
 	n := g.layout.Shape.H
-	err := g.enqueue(func(s *steps) { s.launch("setup_powers", g.wide(int64(n)), g.constants, uint64(n), g.selected) })
+	err := enqueue(g.machine, func(s *steps) { s.launch("setup_powers", g.wide(int64(n)), g.constants, uint64(n), g.selected) })
 	if err != nil {
 		return err
 	}
@@ -286,12 +286,12 @@ func (g *generator) query(ctx context.Context, q *query, exponents gpu.Memory, s
 		}
 		return g.multiply(ctx, q.curve, elements, q.nOther, q.others)
 	}
-	err := g.enqueue(func(t *steps) { t.selectElements(bits, n.Bits, s.bits, g.selected) })
+	err := enqueue(g.machine, func(t *steps) { t.selectElements(bits, n.Bits, s.bits, g.selected) })
 	if err == nil {
 		err = g.multiply(ctx, q.curve, g.selected, q.nBits, q.bits)
 	}
 	if err == nil {
-		err = g.enqueue(func(t *steps) {
+		err = enqueue(g.machine, func(t *steps) {
 			at := int64(s.first.count) * fr.Bytes
 			t.selectElements(inputs, n.Inputs, s.first, g.selected)
 			t.selectElements(elements, n.Aux-n.Bits, s.elements, g.selected.Slice(at, g.selected.Bytes-at))

@@ -52,7 +52,7 @@ func hostedSetup(t *testing.T, c *conformance.Mixed) {
 
 func newTestProver(t *testing.T, circuit *r1cs.Compiled) *prover {
 	t.Helper()
-	p, err := newProver(newHostedMachine(t), circuit, 1<<30, 0)
+	p, err := newProver(newHostedMachine(t), circuit, 1<<30, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

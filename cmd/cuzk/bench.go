@@ -56,6 +56,8 @@ type benchGPUFlags struct {
 	memory    int64
 	expect    string
 	lanes     int
+	works     int
+	batch     int
 	profile   bool
 }
 
@@ -88,6 +90,8 @@ what "cuzk bench direct" prints.`,
 	cmd.Flags().Int64Var(&f.memory, "memory", 0, "`MiB` that may be used of the device (default: what is free)")
 	cmd.Flags().StringVar(&f.expect, "expect", "", "`directory` with files CIRCUIT.hex, the proofs that the samples must give")
 	cmd.Flags().IntVar(&f.lanes, "lanes", 0, "`streams` that share the work on one proof, 1 or 2 (default: 2 where memory permits)")
+	cmd.Flags().IntVar(&f.works, "works", 1, "proofs that are worked on at a time")
+	cmd.Flags().IntVar(&f.batch, "batch", 0, "also time so many proofs in one call")
 	cmd.Flags().BoolVar(&f.profile, "profile", false, "also print device times inside the sums")
 	return cmd
 }
@@ -252,7 +256,7 @@ func benchGPU(cmd *cobra.Command, f *benchGPUFlags) (err error) {
 	defer func() { err = errors.Join(err, d.Close()) }()
 	info := d.Info()
 	u.note("%s %s, compute %d.%d, %d SMs, %d MiB", info.Name, info.UUID, info.Major, info.Minor, info.SMs, info.Memory>>20)
-	g := &gpuBench{u: u, f: f, d: d, b: gpu.New(d, gpu.Options{Memory: f.memory << 20, Lanes: f.lanes})}
+	g := &gpuBench{u: u, f: f, d: d, b: gpu.New(d, gpu.Options{Memory: f.memory << 20, Lanes: f.lanes, Works: f.works})}
 	for _, name := range f.examples {
 		if err := g.example(ctx, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -480,10 +484,30 @@ func (g *gpuBench) time(ctx context.Context, s *subject, p backend.Prover) error
 		rows = append(rows, []string{stage, millis(l[len(l)/2]), millis(l[0]), millis(l[len(l)-1])})
 	}
 	err := g.u.table(rows)
+	if err == nil && g.f.batch > 0 {
+		err = g.batch(ctx, s, p)
+	}
 	if err == nil && g.f.profile {
 		err = g.profiled(ctx, s, p)
 	}
 	return err
+}
+
+// batch times many proofs in one call.
+func (g *gpuBench) batch(ctx context.Context, s *subject, p backend.Prover) error {
+	ws := slices.Repeat([]*r1cs.Assignment{s.w}, g.f.batch)
+	start := time.Now()
+	sums, err := p.Sums(ctx, ws, nil)
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	for i := range sums {
+		if sums[i].H != sums[0].H || sums[i].L != sums[0].L || sums[i].A != sums[0].A || sums[i].B1 != sums[0].B1 || sums[i].B2 != sums[0].B2 {
+			return fmt.Errorf("proof %d of a batch differs from the first", i)
+		}
+	}
+	return g.u.say("%s: %d proofs in one call, %d at a time: %s, %s each", s.id, len(ws), g.f.works, millis(took), millis(took/time.Duration(len(ws))))
 }
 
 // profiled prints the device times of one more proof.
