@@ -13,6 +13,8 @@
 //     gnark-crypto: little-endian limbs, Montgomery form, unless a name says
 //     plain (the integer itself). Between passes of a transform they may be in
 //     [0, 2r).
-//  3. Kernels are used only after [SelfTest] found each of them equal to
-//     gnark-crypto on this device with this driver.
+//  3. [Device.SelfTest] compares the field and transform kernels with
+//     gnark-crypto on this device with this driver, [Device.LargeCheck] those of
+//     2^27 points; whatever a kernel does, every proof is verified before it
+//     leaves (package groth16).
 package cuda

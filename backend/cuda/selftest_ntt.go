@@ -27,14 +27,14 @@ func sample(n int) []fr.Element {
 // transformCheck compares every transform of 2^logN points with gnark-crypto.
 func transformCheck(logN int) check {
 	return check{fmt.Sprintf("transforms 2^%d", logN), func(d *Device, c *cuda.Context) error {
-		for _, full := range []bool{false, true} {
-			t, err := NewTransform(c, d, logN, full)
+		for _, keep := range []stored{storedNone, storedSmall, storedAll} {
+			t, err := newTransform(c, d, logN, keep)
 			if err != nil {
 				return err
 			}
 			err = errors.Join(t.equalGnark(c), t.Close(c))
 			if err != nil {
-				return fmt.Errorf("full table %v: %w", full, err)
+				return fmt.Errorf("stored twiddles %d: %w", keep, err)
 			}
 		}
 		return nil

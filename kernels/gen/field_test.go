@@ -154,8 +154,8 @@ func TestProductsMatchIntegers(t *testing.T) {
 					p.conditional(blk, out, res)
 					limitB = p.value
 				}
-				for _, x := range operandsOf(p, p.value, 30) {
-					for _, y := range operandsOf(p, limitB, 30) {
+				for _, x := range operandsOf(p, p.value, 8) {
+					for _, y := range operandsOf(p, limitB, 8) {
 						m := &machine{reg: map[string]uint32{}}
 						m.set(a, x)
 						m.set(b, y)
@@ -204,9 +204,9 @@ func TestShoupMatchesIntegers(t *testing.T) {
 	out, x, w, v := numbered(0, 8), numbered(8, 8), numbered(16, 8), numbered(24, 8)
 	blk := &block{}
 	shoupBody(blk, out, x, w, v)
-	for _, c := range operandsOf(fr, fr.value, 30) {
+	for _, c := range operandsOf(fr, fr.value, 10) {
 		comp := new(big.Int).Div(new(big.Int).Lsh(c, 256), fr.value)
-		for _, y := range operandsOf(fr, fr.radix(), 30) {
+		for _, y := range operandsOf(fr, fr.radix(), 20) {
 			m := &machine{reg: map[string]uint32{}}
 			m.set(x, y)
 			m.set(w, c)
@@ -218,12 +218,34 @@ func TestShoupMatchesIntegers(t *testing.T) {
 	}
 }
 
+func TestConstantProductsMatchIntegers(t *testing.T) {
+	out, x := numbered(0, 8), numbered(8, 8)
+	z := rootOfUnity(8)
+	i := new(big.Int).Mod(new(big.Int).Mul(z, z), fr.value)
+	if i.BitLen() != 192 {
+		t.Errorf("the root of order 4 has %d bits, want the short one", i.BitLen())
+	}
+	short := new(big.Int).Lsh(big.NewInt(5), 130)
+	for _, w := range []*big.Int{z, i, short, big.NewInt(1)} {
+		blk := &block{}
+		comp := new(big.Int).Div(new(big.Int).Lsh(w, 256), fr.value)
+		shoupBody(blk, out, x, constant(w), constant(comp))
+		for _, y := range operandsOf(fr, fr.radix(), 600) {
+			m := &machine{reg: map[string]uint32{}}
+			m.set(x, y)
+			m.run(t, blk)
+			want := new(big.Int).Mul(w, y)
+			checkResidue(t, fr, m.get(out), want.Mod(want, fr.value), false)
+		}
+	}
+}
+
 func TestLazySumsMatchIntegers(t *testing.T) {
 	out, a, b := numbered(0, 8), numbered(8, 8), numbered(16, 8)
 	add, sub := &block{}, &block{}
 	emitAddLazy(fr, add, out, a, b)
 	emitSubLazy(fr, sub, out, a, b)
-	values := operandsOf(fr, new(big.Int).Lsh(fr.value, 1), 30)
+	values := operandsOf(fr, new(big.Int).Lsh(fr.value, 1), 10)
 	for _, x := range values {
 		for _, y := range values {
 			for blk, want := range map[*block]*big.Int{add: new(big.Int).Add(x, y), sub: new(big.Int).Sub(x, y)} {
@@ -243,8 +265,8 @@ func TestLinearMatchesIntegers(t *testing.T) {
 		add, sub := &block{}, &block{}
 		emitAdd(p, add, out, a, b)
 		emitSub(p, sub, out, a, b)
-		for _, x := range operandsOf(p, p.value, 20) {
-			for _, y := range operandsOf(p, p.value, 20) {
+		for _, x := range operandsOf(p, p.value, 6) {
+			for _, y := range operandsOf(p, p.value, 6) {
 				for blk, want := range map[*block]*big.Int{add: new(big.Int).Add(x, y), sub: new(big.Int).Sub(x, y)} {
 					m := &machine{reg: map[string]uint32{}}
 					m.set(a, x)

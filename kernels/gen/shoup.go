@@ -37,6 +37,14 @@ func shoupBody(blk *block, out, x, w, v []string) {
 	nl := imms(limbs(neg, 8))
 	blk.lowProduct(e, o, set, append([]string{"", ""}, nl[2:]...), q)
 	t := blk.temps32("t", 8)
+	for i := range 8 {
+		if !set[0][i] {
+			e[i] = "0"
+		}
+		if !set[1][i] {
+			o[i] = "0"
+		}
+	}
 	blk.addChain(t, e, append([]string{"0"}, o[:7]...))
 	blk.op("sub.cc.u32 %s, %s, %s", t[0], t[0], q[0])
 	for i := 1; i < 8; i++ {
@@ -46,41 +54,35 @@ func shoupBody(blk *block, out, x, w, v []string) {
 	blk.addChain(out[1:], t[1:], q[:7])
 }
 
-// highProduct sets q to limbs 8..15 of v x without the columns below 6.
+// highProduct sets q to limbs 8..15 of v x without the columns below 6. Upper limbs
+// of v that are "" count as zero; the one below them may be "1", which costs an
+// addition of x instead of products.
 func (b *block) highProduct(q, v, x []string) {
+	n := len(v)
+	for n > 0 && v[n-1] == "" {
+		n--
+	}
+	one := n > 0 && v[n-1] == "1"
+	if one {
+		n--
+	}
 	// Accumulators by column parity; index 0 of e is limb 6, of o limb 7.
 	e, o := b.temps32("he", 11), b.temps32("ho", 10)
 	set := map[string]bool{}
+	for j := range x {
+		b.highRow(e, set, v[:n], x[j], j, 6)
+		b.highRow(o, set, v[:n], x[j], j, 7)
+	}
 	old := func(n string) string {
 		if set[n] {
 			return n
 		}
 		return "0"
 	}
-	for j := range x {
-		for par, acc := range [][]string{e, o} {
-			base := 6 + par
-			first := max(base, j)
-			if (first-base)%2 == 1 {
-				first++
-			}
-			started := false
-			k := first
-			for ; k-j < 8; k += 2 {
-				lo := "mad.lo.cc.u32"
-				if started {
-					lo = "madc.lo.cc.u32"
-				}
-				started = true
-				c := k - base
-				b.op("%s %s, %s, %s, %s", lo, acc[c], v[k-j], x[j], old(acc[c]))
-				b.op("madc.hi.cc.u32 %s, %s, %s, %s", acc[c+1], v[k-j], x[j], old(acc[c+1]))
-				set[acc[c]], set[acc[c+1]] = true, true
-			}
-			if c := k - base; started && c+base < 16 {
-				b.op("addc.u32 %s, %s, 0", acc[c], old(acc[c]))
-				set[acc[c]] = true
-			}
+	if one {
+		b.addShifted(e, old, x, n)
+		for _, r := range e[:10] {
+			set[r] = true
 		}
 	}
 	// Limb 7 is e[1] + o[0]; its carry enters limb 8.
@@ -91,6 +93,53 @@ func (b *block) highProduct(q, v, x []string) {
 			op = "addc.u32"
 		}
 		b.op("%s %s, %s, %s", op, q[i], old(e[i+2]), old(o[i+1]))
+	}
+}
+
+// highRow adds the products of v and x_j at columns base, base+2, ... as one chain;
+// acc[0] is limb base.
+func (b *block) highRow(acc []string, set map[string]bool, v []string, x string, j, base int) {
+	old := func(n string) string {
+		if set[n] {
+			return n
+		}
+		return "0"
+	}
+	k := max(base, j)
+	if (k-base)%2 == 1 {
+		k++
+	}
+	prefix := "mad"
+	for ; k-j < len(v); k += 2 {
+		c, f := k-base, v[k-j]
+		if f == "" {
+			f = "0"
+		}
+		b.op("%s.lo.cc.u32 %s, %s, %s, %s", prefix, acc[c], f, x, old(acc[c]))
+		b.op("madc.hi.cc.u32 %s, %s, %s, %s", acc[c+1], f, x, old(acc[c+1]))
+		set[acc[c]], set[acc[c+1]] = true, true
+		prefix = "madc"
+	}
+	if prefix == "madc" && k < 16 {
+		b.op("addc.u32 %s, %s, 0", acc[k-base], old(acc[k-base]))
+		set[acc[k-base]] = true
+	}
+}
+
+// addShifted adds x times 2^(32 shift) to the columns from 6 on.
+func (b *block) addShifted(e []string, old func(string) string, x []string, shift int) {
+	prefix := "add"
+	for c := 0; c < 10; c++ {
+		y := "0"
+		if j := c + 6 - shift; j < len(x) {
+			y = x[j]
+		}
+		cc := ".cc"
+		if c == 9 {
+			cc = ""
+		}
+		b.op("%s%s.u32 %s, %s, %s", prefix, cc, e[c], old(e[c]), y)
+		prefix = "addc"
 	}
 }
 
@@ -105,32 +154,32 @@ func (b *block) lowProduct(e, o []string, set [2][]bool, a, y []string) {
 }
 
 func (b *block) lowRow(acc []string, set []bool, a []string, y string, j, par int) {
-	old := func(k int) string {
-		if set[k] {
-			return acc[k]
+	old := func(c int) string {
+		if set[c] {
+			return acc[c]
 		}
 		return "0"
 	}
-	suffix := ""
+	prefix, c := "mad", -1
 	for k := j; k < 8; k++ {
 		if k%2 != par || a[k-j] == "" {
 			continue
 		}
-		c := k - par
-		last := k+2 > 7
+		c = k - par
 		if k == 7 {
-			b.op("mad%s.lo.u32 %s, %s, %s, %s", suffix, acc[c], a[k-j], y, old(c))
+			b.op("%s.lo.u32 %s, %s, %s, %s", prefix, acc[c], a[k-j], y, old(c))
 			set[c] = true
 			return
 		}
-		b.op("mad%s.lo.cc.u32 %s, %s, %s, %s", suffix, acc[c], a[k-j], y, old(c))
-		hi := "madc.hi.cc.u32"
-		if last {
-			hi = "madc.hi.u32"
-		}
-		b.op("%s %s, %s, %s, %s", hi, acc[c+1], a[k-j], y, old(c+1))
+		b.op("%s.lo.cc.u32 %s, %s, %s, %s", prefix, acc[c], a[k-j], y, old(c))
+		b.op("madc.hi.cc.u32 %s, %s, %s, %s", acc[c+1], a[k-j], y, old(c+1))
 		set[c], set[c+1] = true, true
-		suffix = "c"
+		prefix = "madc"
+	}
+	// A short factor's chain ends below limb 7.
+	if next := c + 2; c >= 0 && next+par < 8 {
+		b.op("addc.u32 %s, %s, 0", acc[next], old(next))
+		set[next] = true
 	}
 }
 
@@ -155,10 +204,30 @@ func rootOfUnity(n uint64) *big.Int {
 	return g.BigInt(new(big.Int))
 }
 
-// shoupConstant is fr_mul_NAME: the lazy product by w, given as immediates.
+// shoupConstant is fr_mul_NAME: the lazy product by w, given as immediates. A short
+// w saves products: i is x^3 for the curve's parameter x, since r = x^4 - x^2 + 1,
+// 192 bits with a zero limb.
 func shoupConstant(name string, w *big.Int) string {
 	v := new(big.Int).Div(new(big.Int).Lsh(w, 256), fr.value)
 	blk := &block{}
-	shoupBody(blk, numbered(0, 8), numbered(8, 8), imms(limbs(w, 8)), imms(limbs(v, 8)))
+	shoupBody(blk, numbered(0, 8), numbered(8, 8), constant(w), constant(v))
 	return fmt.Sprintf("// x times %#x, in [0, 2r), for any 256-bit x.\n", w) + fr.function("mul_"+name, blk, []string{"x"}, "=&r")
+}
+
+// constant is v as immediates, with "" for zero limbs at either end and "1" for a
+// top limb of one.
+func constant(v *big.Int) []string {
+	l := limbs(v, 8)
+	out := imms(l)
+	top := 7
+	for ; top > 0 && l[top] == 0; top-- {
+		out[top] = ""
+	}
+	if l[top] == 1 {
+		out[top] = "1"
+	}
+	for i := 0; i < top && l[i] == 0; i++ {
+		out[i] = ""
+	}
+	return out
 }

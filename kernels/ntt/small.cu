@@ -95,12 +95,3 @@ extern "C" __global__ void __launch_bounds__(THREADS) ntt_canonical(fr_t* x, uin
     uint64_t idx = global_id();
     if (idx < n) fr_store(x + idx, fr_reduce(fr_load(x + idx)));
 }
-
-// x[i] *= factor base^e in [0, r); e is i, or rev(i) with `reversed` bits.
-extern "C" __global__ void __launch_bounds__(THREADS) ntt_scale(fr_t* x, uint32_t n, powers_t base, const fr_t* factor, uint32_t reversed) {
-    uint64_t idx = global_id();
-    if (idx >= n) return;
-    uint32_t e = reversed ? reverse_bits((uint32_t)idx, reversed) : (uint32_t)idx;
-    fr_t s = fr_mul(power(base, e), load_fr_const(factor));
-    fr_store(x + idx, fr_mul(s, fr_load(x + idx)));
-}
