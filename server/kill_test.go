@@ -89,7 +89,10 @@ func (b *batch) round(k int) {
 	for range 2 {
 		wg.Go(func() { b.submit(c, k) })
 	}
-	time.Sleep(time.Duration(b.rng.IntN(40)) * time.Millisecond)
+	b.mu.Lock()
+	pause := time.Duration(b.rng.IntN(40)) * time.Millisecond
+	b.mu.Unlock()
+	time.Sleep(pause)
 	must(b.t, cmd.Process.Kill())
 	wg.Wait()
 	_ = cmd.Wait()
