@@ -127,7 +127,7 @@ func TestFileOfTheRustDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l.ParamsDir() != "/data/zk/params" || l.Daemon.AdminListen != "127.0.0.1:9821" || !slices.Equal(l.GPUs.Devices, []string{"0", "1"}) ||
-		l.Memory.EvictionMinIdle != 5*time.Minute || l.Memory.PinnedBudget.Bytes != 50*budget.GiB || len(l.SRS.Preload) != 4 {
+		l.Memory.PinnedBudget.Bytes != 50*budget.GiB || len(l.SRS.Preload) != 4 {
 		t.Errorf("%+v", l.Config)
 	}
 	for key := range FormerKeys() {
