@@ -15,6 +15,7 @@ import (
 )
 
 type proveFlags struct {
+	statement      statementFlags
 	keys           keyFlags
 	circuits       circuitFlag
 	out, format    string
@@ -25,11 +26,15 @@ type proveFlags struct {
 func newProveCmd() *cobra.Command {
 	var f proveFlags
 	cmd := &cobra.Command{
-		Use:   "prove REQUEST",
+		Use:   "prove REQUEST | --c1 FILE | --snap FILES",
 		Short: "Prove a request",
 		Long: `Prove checks the vanilla proofs of a request, makes the Groth16 proof of every
 partition, verifies each, and writes them one after the other, 192 bytes each, as
 Lotus and Curio expect them. "cuzk help requests" says what REQUEST holds.
+
+In place of a request, --c1 takes a phase-1 output (C1) as it lies on an operator's
+disk, bare or in Curio's wrapper, with the miner it is of; and --snap takes the
+partition proofs of a SnapDeals update with its commitments in hex or as CIDs.
 
 The key comes from --params-dir: the published one, or, with --insecure, one that
 "cuzk params setup" made.
@@ -40,11 +45,20 @@ gives its witness away; they are for tests, together with --insecure.`,
 		Example: `  # prove and keep the raw bytes
   cuzk prove request.json -o proof.bin
 
+  # a C1 from disk
+  cuzk prove --c1 c1.json --miner f01000 --sector 7 -o proof.bin
+
+  # an update
+  cuzk prove --snap p0.vproof,p1.vproof --proof-type StackedDrg32GiBV1 \
+    --comm-r-old bagboea4... --comm-r-new bagboea4... --comm-d-new baga6ea4... \
+    -o proof.bin
+
   # a test proof as hex on the terminal
   cuzk prove request.json --insecure --params-dir ./keys --format hex`,
-		Args: exactly("REQUEST"),
-		RunE: func(cmd *cobra.Command, args []string) error { return prove(cmd, &f, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return prove(cmd, &f, args) },
 	}
+	cmd.Args = f.statement.args
+	f.statement.register(cmd)
 	f.keys.register(cmd)
 	f.keys.registerInsecure(cmd)
 	f.circuits.register(cmd)
@@ -115,7 +129,7 @@ type proofReport struct {
 	Stages     []stageLine `json:"stages"`
 }
 
-func prove(cmd *cobra.Command, f *proveFlags, path string) error {
+func prove(cmd *cobra.Command, f *proveFlags, args []string) error {
 	u := newUI(cmd)
 	if err := f.check(); err != nil {
 		return err
@@ -124,7 +138,7 @@ func prove(cmd *cobra.Command, f *proveFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	j, err := readRequest(path)
+	j, err := f.statement.job(args)
 	if err != nil {
 		return err
 	}
