@@ -99,6 +99,20 @@ func newSel(ctx context.Context, h *holding, m *members) (s sel, err error) {
 	return s, err
 }
 
+// pointSource is a list of points as a key file has them; srs.Query is one.
+type pointSource interface {
+	CopyRaw(dst []byte, from int) error
+}
+
+// rawQuery is a list in memory.
+type rawQuery struct {
+	raw   []byte
+	point int
+}
+
+// CopyRaw implements pointSource.
+func (q rawQuery) CopyRaw(dst []byte, from int) error { copy(dst, q.raw[from*q.point:]); return nil }
+
 // keyReader brings a key file's points to the device.
 type keyReader struct {
 	m   machine
@@ -172,7 +186,7 @@ func (r *keyReader) check(ctx context.Context, key *srs.Key) error {
 }
 
 // copyAll brings points from to from+n-1 in order.
-func (r *keyReader) copyAll(ctx context.Context, q srs.Query, cv curve, to gpu.Memory, from, n int) error {
+func (r *keyReader) copyAll(ctx context.Context, q pointSource, cv curve, to gpu.Memory, from, n int) error {
 	step := int(r.raw.Bytes / cv.point)
 	for at := 0; at < n; at += step {
 		part := min(step, n-at)
@@ -182,7 +196,7 @@ func (r *keyReader) copyAll(ctx context.Context, q srs.Query, cv curve, to gpu.M
 		}
 		out := to.Slice(int64(at)*cv.point, int64(part)*cv.point)
 		if err := enqueue(r.m, func(s *steps) {
-			s.launch(map[curve]string{curveG1: "key_g1", curveG2: "key_g2"}[cv], perPoint(part), raw, uint32(part), out, r.bad)
+			s.launch(cv.keyKernel("key"), perPoint(part), raw, uint32(part), out, r.bad)
 		}); err != nil {
 			return err
 		}
@@ -190,18 +204,26 @@ func (r *keyReader) copyAll(ctx context.Context, q srs.Query, cv curve, to gpu.M
 	return nil
 }
 
+// keyKernel is the kernel of a name for the curve.
+func (c curve) keyKernel(name string) string {
+	if c == curveG2 {
+		return name + "_g2"
+	}
+	return name + "_g1"
+}
+
 // perPoint is a launch in blocks of 128.
 func perPoint(n int) shape { return shape{grid: (n + 127) / 128, rows: 1, block: 128} }
 
 // send enqueues the copy of n raw points.
-func (r *keyReader) send(ctx context.Context, q srs.Query, cv curve, from, n int) (gpu.Memory, error) {
+func (r *keyReader) send(ctx context.Context, q pointSource, cv curve, from, n int) (gpu.Memory, error) {
 	raw := r.raw.Slice(0, int64(n)*cv.point)
 	return raw, r.m.send(ctx, raw, func(dst []byte, off int64) error { return q.CopyRaw(dst, from+int(off/cv.point)) })
 }
 
 // query brings one query into its two lists: the inputs' points in order, then
 // the aux variables' by kind.
-func (r *keyReader) query(ctx context.Context, q srs.Query, to *query, m *members) error {
+func (r *keyReader) query(ctx context.Context, q pointSource, to *query, m *members) error {
 	inputs := m.first.count
 	if err := r.copyAll(ctx, q, to.curve, to.others, 0, inputs); err != nil {
 		return err
@@ -227,7 +249,7 @@ func (r *keyReader) query(ctx context.Context, q srs.Query, to *query, m *member
 		}
 		elements := to.others.Slice(int64(inputs)*to.curve.point, to.others.Bytes-int64(inputs)*to.curve.point)
 		if err := enqueue(r.m, func(s *steps) {
-			s.launch(map[curve]string{curveG1: "key_place_g1", curveG2: "key_place_g2"}[to.curve], perPoint(32*words), raw, uint32(from), uint32(w), uint32(words),
+			s.launch(to.curve.keyKernel("key_place"), perPoint(32*words), raw, uint32(from), uint32(w), uint32(words),
 				sets[0], sets[1], sets[2], sets[3], to.bits, elements, r.bad)
 		}); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -44,6 +45,12 @@ type Options struct {
 }
 
 // Backend makes provers on one device.
+//
+// Errors of provers tell by [cuzk/cuda]'s classes what to do: after ErrSticky the
+// context is gone with all its memory, so provers, backend and device are closed
+// and the device is opened again; ErrDeviceLost is a device not to be opened again
+// soon; after ErrOutOfMemory another plan, with less memory, may fit. Closing what
+// is broken returns its error and releases what can be.
 type Backend struct {
 	dev *Device
 	opt Options
@@ -467,8 +474,13 @@ func (r *proof) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// stages runs some one after another.
-func (r *proof) stages(ctx context.Context, list ...stage) error {
+// stages runs some one after another. A panic fails the proof, not the program.
+func (r *proof) stages(ctx context.Context, list ...stage) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
 	for _, s := range list {
 		if err := ctx.Err(); err != nil {
 			return err

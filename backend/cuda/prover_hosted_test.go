@@ -3,6 +3,7 @@ package cuda
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"cuzk/backend"
 	"cuzk/backend/conformance"
 	gpu "cuzk/cuda"
+	"cuzk/groth16"
 	"cuzk/r1cs"
 	"cuzk/srs"
 )
@@ -215,5 +217,58 @@ func (b *hostedBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key *s
 // TestHostedConformance runs the suite of all backends on the kernels compiled
 // for the CPU.
 func TestHostedConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute: TestHostedSelfTest proves with the same kernels")
+	}
 	conformance.Run(t, func(t testing.TB) backend.Backend { return &hostedBackend{t, 1 << 30} })
+}
+
+// TestWrongDeviceIsNoticed flips bits of what lies on the device: the check of the
+// finished proof must refuse it.
+func TestWrongDeviceIsNoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds for every fault")
+	}
+	ctx, c := context.Background(), &conformance.Mixed{Inputs: 3, Groups: 3, Seed: 5}
+	circuit := conformance.Compile(t, c)
+	key := conformance.Key(t, circuit)
+	b := &hostedBackend{t, 1 << 30}
+	loaded, err := b.Load(ctx, circuit, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Close()
+	p, ws := loaded.(*prover), []*r1cs.Assignment{r1cs.Run(c).Assignment()}
+	prove := func() error {
+		_, err := groth16.Prove(ctx, p, key.VK, ws, groth16.Fixed{R: fr.NewElement(3), S: fr.NewElement(4)}, nil)
+		return err
+	}
+	if err := prove(); err != nil {
+		t.Fatal(err)
+	}
+	for name, mem := range map[string]gpu.Memory{
+		"h": p.key.h, "l": p.key.l.others, "a": p.key.a.others, "b_g1": p.key.b1.others, "b_g2": p.key.b2.others,
+		"the table of small multiples": {Ptr: p.one(t), Bytes: 32}, "who is in a": p.key.selA.elements.masks,
+	} {
+		before := fetch(t, p.machine, mem, 1)
+		after := []byte{before[0] ^ 2}
+		if err := p.machine.do(func(q queue) error { return q.upload(mem, after) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := prove(); !errors.Is(err, groth16.ErrSelfCheck) {
+			t.Errorf("a bit of %s flipped: %v", name, err)
+		}
+		if err := p.machine.do(func(q queue) error { return q.upload(mem, before) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prove(); err != nil {
+		t.Errorf("after the faults: %v", err)
+	}
+}
+
+// one is where the rows' table has the number one.
+func (p *prover) one(t *testing.T) uint64 {
+	t.Helper()
+	return binary.LittleEndian.Uint64(fetch(t, p.machine, p.rows.descriptor, 64)[56:]) + fr.Bytes*(smallLimit+1)
 }

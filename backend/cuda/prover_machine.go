@@ -46,7 +46,7 @@ const (
 	stagingPiece  = 192 << 10 // what a goroutine fills at a time: whole points of every kind
 	stagingBytes  = 84 * stagingPiece
 	stagingChunks = 4
-	stagingHands  = 4 // goroutines that fill a chunk
+	stagingHands  = 8 // goroutines that fill a chunk
 )
 
 // stand is the machine of production: one stream of a device, with pinned memory
@@ -191,9 +191,18 @@ func fillTogether(dst []byte, off int64, fill filler) error {
 	return errors.Join(errs...)
 }
 
+// proofModules are the modules of a proof beside those of sums. They are loaded
+// with the key, since compiling them for a device the first time takes seconds.
+var proofModules = []string{"rows", "select", "small", "ntt", "quotient"}
+
 func (m *stand) quotient(logN int, full bool) (quotienter, error) {
 	var q *Quotient
 	err := m.dev.owner.Do(func(c *gpu.Context) (err error) {
+		for _, name := range proofModules {
+			if _, err := m.dev.module(c, name); err != nil {
+				return err
+			}
+		}
 		q, err = NewQuotient(c, m.dev, logN, full)
 		return err
 	})
