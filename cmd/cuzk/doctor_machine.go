@@ -30,8 +30,8 @@ func (d *doctor) memory() {
 		from = "limited by " + from
 	}
 	m := d.conf.Memory
-	total := m.TotalBudget.Or(l.Bytes - m.SafetyMargin)
-	text := fmt.Sprintf("%v, %s; the daemon may use %v", l.Bytes, from, max(total, 0))
+	total := m.TotalBudget.Or(max(l.Bytes-m.SafetyMargin, l.Bytes/2))
+	text := fmt.Sprintf("%v, %s; the daemon may use %v", l.Bytes, from, total)
 	switch {
 	case total > l.Bytes:
 		d.say("memory", stateBad, text+", which is more than there is", "lower memory.total_budget, or set it to auto")

@@ -98,7 +98,10 @@ func TestDoctorFinds(t *testing.T) {
 		{"device by number", func(d *doctor) { d.conf.GPUs.Devices = []string{"0"} }, stateNote, "which may change", "UUID"},
 		{"little memory", func(d *doctor) {
 			d.root = fstest.MapFS{"proc/meminfo": file(memory256), "proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("8589934592\n")}
-		}, stateBad, "8GiB, limited by /sys/fs/cgroup/memory.max; the daemon may use 3GiB: too little", "raise the limit"},
+		}, stateWarn, "8GiB, limited by /sys/fs/cgroup/memory.max; the daemon may use 4GiB: WinningPoSt fits", "64 GiB and more"},
+		{"almost no memory", func(d *doctor) {
+			d.root = fstest.MapFS{"proc/meminfo": file("MemTotal: 4194304 kB\n")}
+		}, stateBad, "the daemon may use 2GiB: too little", "raise the limit"},
 		{"more than there is", func(d *doctor) { d.conf.Memory.TotalBudget = config.Size{Bytes: 1 << 40} }, stateBad, "more than there is", "lower memory.total_budget"},
 		{"swap", func(d *doctor) {
 			d.root = fstest.MapFS{"proc/meminfo": file(strings.Replace(memory256, "SwapTotal:             0", "SwapTotal:       8388608", 1))}
