@@ -15,9 +15,8 @@ import (
 type Device struct {
 	owner   *cuda.Owner
 	info    cuda.Device
-	modules map[string]cuda.Module       // by module name; owner's thread only
-	kernels map[string]cuda.Function     // by kernel name; owner's thread only
-	facts   map[string]cuda.FunctionInfo // by kernel name; owner's thread only
+	modules map[string]cuda.Module   // by module name; owner's thread only
+	kernels map[string]cuda.Function // by kernel name; owner's thread only
 }
 
 // Open makes a context on the device. Close releases it.
@@ -28,7 +27,7 @@ func Open(info cuda.Device) (*Device, error) {
 	}
 	return &Device{
 		owner: owner, info: info, modules: map[string]cuda.Module{},
-		kernels: map[string]cuda.Function{}, facts: map[string]cuda.FunctionInfo{},
+		kernels: map[string]cuda.Function{},
 	}, nil
 }
 

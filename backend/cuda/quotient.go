@@ -30,19 +30,18 @@ const (
 type Quotient struct {
 	*Transform
 	ginv  powers      // 1/g
-	scale cuda.Memory // three elements: -1/n; 1/(2n) plain; unused
+	scale cuda.Memory // -1/n, then 1/(2n) plain
 	fused *fusedTables
 	own   memories
 }
 
 // fusedTables are 2^18 elements each.
 type fusedTables struct {
-	crossing cuda.Memory // T1: the transform's full table, or none
-	mid      cuda.Memory // [f1][i0] w^(..)
-	coset    cuda.Memory // the same times g^(-512 f1)
-	plainC   cuda.Memory // the same as mid times 1/(2n), plain
-	toCoset  cuda.Memory // [top][row] -g^-(f0 + 2^18 f2)/n
-	last     cuda.Memory // [top][row] g^-(f0 + 2^18 f2)/(2n), plain
+	mid     cuda.Memory // [f1][i0] w^(..)
+	coset   cuda.Memory // the same times g^(-512 f1)
+	plainC  cuda.Memory // the same as mid times 1/(2n), plain
+	toCoset cuda.Memory // [top][row] -g^-(f0 + 2^18 f2)/n
+	last    cuda.Memory // [top][row] g^-(f0 + 2^18 f2)/(2n), plain
 }
 
 // fusedArgs is fused_t.
@@ -130,8 +129,7 @@ func (q *Quotient) buildFused(c *cuda.Context, ginv fr.Element) (*fusedTables, e
 	top := cosetRows(ginv, 0, fusedDigit)
 	low := cosetRows(ginv, fusedHalf, fusedDigit)
 	f := &fusedTables{}
-	mid := chunk{fusedDigit, fusedDigit}
-	f.crossing, f.mid = q.tables[chunk{fusedHalf, fusedDigit}], q.tables[mid]
+	f.mid = q.tables[chunk{fusedDigit, fusedDigit}]
 	var errs [4]error
 	f.coset, errs[0] = q.midTable(c, cosetRows(ginv, fusedDigit, fusedDigit))
 	f.plainC, errs[1] = q.midTable(c, scaled(ones, halfInv, true))
@@ -228,8 +226,8 @@ func inOrder(steps []func() error) error {
 	return nil
 }
 
-// runFused is the sequence for 2^27 points: 18 passes become 15, and products,
-// coset factors and the subtraction ride on them.
+// runFused is the sequence for 2^27 points: 18 passes become 15 launches, and
+// products, coset factors and the subtraction ride on them.
 func (q *Quotient) runFused(c *cuda.Context, a, b, spare cuda.Memory, s cuda.Stream) error {
 	f := q.fused
 	top, mid, low := chunk{fusedHalf, 9}, chunk{fusedDigit, 9}, chunk{0, 9}
