@@ -71,6 +71,9 @@ circuit ran on the first device while each took the lock of its worker's device;
 The exit code is 0 if the log is a proof, and 1 if it is not.`,
 		Example: `  cuzk timeline check /var/lib/cuzk/events.jsonl
 
+  # with the part of the log that was set aside when it became long
+  cd /var/lib/cuzk; cat events.jsonl.1 events.jsonl | cuzk timeline check -
+
   # the output of the Rust daemon, one worker a device
   journalctl -u cuzk -o cat | cuzk timeline check --rust-workers 1 -`,
 		Args: exactly("FILE"),
