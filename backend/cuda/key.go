@@ -57,6 +57,14 @@ func (m *members) points() (bits, others int) {
 	return m.bits.count, m.first.count + m.elements.count
 }
 
+// drop forgets the sets and keeps their sizes.
+func (m *members) drop() {
+	m.inputs, m.aux, m.auxBits = nil, nil, nil
+	for _, r := range []*ranks{&m.bits, &m.elements, &m.first} {
+		r.masks, r.before = nil, nil
+	}
+}
+
 // query is the points of one query on the device.
 type query struct {
 	name          string

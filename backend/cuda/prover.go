@@ -152,7 +152,16 @@ func loaded(ctx context.Context, p *prover, key *srs.Key) (backend.Prover, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("load key %s onto the device: %w", key.Path, err), p.Close())
 	}
+	p.ready()
 	return p, nil
+}
+
+// ready gives up the host's memory for what is on the device now.
+func (p *prover) ready() {
+	p.pack = nil
+	for _, m := range []*members{&p.sets.l, &p.sets.a, &p.sets.b} {
+		m.drop()
+	}
 }
 
 // prover implements [backend.Prover].

@@ -42,6 +42,7 @@ func made(ctx context.Context, p *prover, s *Secrets, progress func(string, floa
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("setup of %s on the device: %w", p.circuit.Name(), err), p.Close())
 	}
+	p.ready()
 	return p, vk, nil
 }
 
