@@ -110,3 +110,14 @@ func (w *Writer) Copy(from Place, n Counts) {
 
 // loadWord reads a word that a writer next to it may be merging into.
 func (a *Assignment) loadWord(i int) uint64 { return atomic.LoadUint64(&a.Bits[i]) }
+
+// Fork returns a writer for the next n values and moves w past them: what is
+// independent can be written in another order than it is allocated in. Both must
+// be flushed.
+func (w *Writer) Fork(n Counts) *Writer {
+	w.Flush()
+	at := w.Place()
+	fork := NewWriter(w.a, at)
+	*w = *NewWriter(w.a, at.Plus(1, n))
+	return fork
+}

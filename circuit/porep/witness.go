@@ -11,6 +11,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
 	"cuzk/gadget/label"
+	"cuzk/gadget/merkle"
 	"cuzk/gadget/poseidon"
 	"cuzk/gadget/sha256"
 	"cuzk/porep"
@@ -86,12 +87,16 @@ func hash(w *r1cs.Writer, in []fr.Element) fr.Element {
 	return p.Witness(w.Reserve(p.WitnessLen()), in)
 }
 
-// write writes the witness of a challenge.
+// write writes the witness of a challenge: in order what is hashed with SHA-256,
+// and side by side, in the places kept for them, all columns and paths of
+// Poseidon.
 func (g challenge) write(w *r1cs.Writer, id *sha256.Node) {
+	var b batch
 	w.Element(&g.data.Data)
 	g.dataPath().Write(w, &g.data.Data)
 	for i := range g.data.Parents {
-		g.column(i).write(w)
+		c := g.column(i)
+		b.column(w, c.data.Labels, c.path(), true)
 	}
 	w.Word(g.data.Node, 64)
 	node := fr.NewElement(g.data.Node)
@@ -104,16 +109,47 @@ func (g challenge) write(w *r1cs.Writer, id *sha256.Node) {
 	var replica fr.Element
 	replica.Add(&labels[g.layers-1], &g.data.Data)
 	w.Element(&replica)
-	g.replicaPath().Write(w, &replica)
-	own := hash(w, labels)
-	g.columnPath().Write(w, &own)
+	b.path(w, g.replicaPath(), replica)
+	b.column(w, labels, g.columnPath(), false)
+	b.write()
 }
 
-// write writes the witness of a parent's column.
-func (c column) write(w *r1cs.Writer) {
-	copy(w.Reserve(c.layers), c.data.Labels)
-	h := hash(w, c.data.Labels)
-	c.path().Write(w, &h)
+// batch collects columns and paths of a challenge, which do not depend on each
+// other: Poseidon hashes several times as fast side by side.
+type batch struct {
+	hashes, digests [][]fr.Element // inputs of column hashes, and where their witnesses go
+	owner           []int          // which path each hash is the leaf of
+	ws              []*r1cs.Writer
+	paths           []merkle.Path
+	leaves          []fr.Element
+}
+
+// path keeps the place of a path.
+func (b *batch) path(w *r1cs.Writer, p merkle.Path, leaf fr.Element) {
+	b.ws, b.paths, b.leaves = append(b.ws, w.Fork(p.Counts())), append(b.paths, p), append(b.leaves, leaf)
+}
+
+// column keeps the place of a column's hash and path; allocated says that the
+// labels themselves stand before it.
+func (b *batch) column(w *r1cs.Writer, labels []fr.Element, p merkle.Path, allocated bool) {
+	if allocated {
+		copy(w.Reserve(len(labels)), labels)
+	}
+	b.hashes = append(b.hashes, labels)
+	b.digests = append(b.digests, w.Reserve(poseidon.ForArity(len(labels)).WitnessLen()))
+	b.owner = append(b.owner, len(b.paths))
+	b.path(w, p, fr.Element{})
+}
+
+func (b *batch) write() {
+	poseidon.ForArity(len(b.hashes[0])).WitnessMany(b.digests, b.hashes)
+	for i, d := range b.digests {
+		b.leaves[b.owner[i]] = d[len(d)-1]
+	}
+	merkle.WritePaths(b.ws, b.paths, b.leaves)
+	for _, w := range b.ws {
+		w.Flush()
+	}
 }
 
 // writeLabel writes the parents' bits and the label of one layer.

@@ -235,7 +235,11 @@ func TestColumnWitness(t *testing.T) {
 				return []r1cs.Var{s.Alloc(func() fr.Element { return rootOf(col) })}
 			},
 			func(s r1cs.System, v []r1cs.Var) { s.Call(col, v) },
-			col.write)
+			func(w *r1cs.Writer) {
+				var b batch
+				b.column(w, col.data.Labels, col.path(), true)
+				b.write()
+			})
 	}
 }
 

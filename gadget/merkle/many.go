@@ -28,7 +28,7 @@ func WritePaths(ws []*r1cs.Writer, paths []Path, leaves []fr.Element) {
 		p := paths[0].Hash(a).(Poseidon)
 		for i, w := range ws {
 			st := &paths[i].Steps[l]
-			w.Word(uint64(st.Index), uint(bits.TrailingZeros(uint(a))))
+			w.Word(uint64(st.Index), uint(bitsOf(a)))
 			copy(w.Reserve(a-1), st.Siblings)
 			in[i] = all[8*i : 8*i+a]
 			num.WriteInsert(w, &nodes[i], st.Index, st.Siblings, in[i])
@@ -44,3 +44,17 @@ func WritePaths(ws []*r1cs.Writer, paths []Path, leaves []fr.Element) {
 		w.Input(&x)
 	}
 }
+
+// Counts are the values that Write writes, leaf and root excluded.
+func (p Path) Counts() r1cs.Counts {
+	n := r1cs.Counts{Inputs: 1}
+	for _, a := range p.Arities {
+		bits, elements := num.InsertCounts(a)
+		n.Bits += bitsOf(a) + bits
+		n.Aux += bitsOf(a) + bits + a - 1 + elements + p.Hash(a).(Poseidon).WitnessLen()
+	}
+	return n
+}
+
+// bitsOf is the number of position bits of a level.
+func bitsOf(arity int) int { return bits.TrailingZeros(uint(arity)) }

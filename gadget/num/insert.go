@@ -56,6 +56,17 @@ func insert8(s r1cs.System, x r1cs.Var, bit, e []r1cs.Var) []r1cs.Var {
 	return p[:]
 }
 
+// InsertCounts is how many bits and elements Insert allocates for n numbers.
+func InsertCounts(n int) (bits, elements int) {
+	switch n {
+	case 2:
+		return 0, 2
+	case 4:
+		return 0, 8
+	}
+	return 2, 20
+}
+
 // WriteInsert writes the values of Insert in order of allocation, the index
 // being below len(others) + 1, and fills all with the numbers in order.
 func WriteInsert(w *r1cs.Writer, x *fr.Element, index int, others, all []fr.Element) {
