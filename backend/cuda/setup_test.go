@@ -15,7 +15,12 @@ import (
 // of a key file from groth16.Setup with the same secrets, and then a proof's sums.
 func TestHostedSetup(t *testing.T) {
 	for _, c := range []*conformance.Mixed{{Inputs: 1, Groups: 2, Seed: 2}, {Inputs: 40, Groups: 5, Seed: 3}} {
-		t.Run(c.Name(), func(t *testing.T) { hostedSetup(t, c) })
+		t.Run(c.Name(), func(t *testing.T) {
+			if testing.Short() && c.Inputs > 1 {
+				t.Skip("seconds: runs without -short")
+			}
+			hostedSetup(t, c)
+		})
 	}
 }
 
