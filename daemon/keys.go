@@ -201,3 +201,12 @@ func (k *keys) look() []engine.Key {
 	}
 	return out
 }
+
+// KnownKeys lists the keys as a daemon with these options would see them, and
+// opens none.
+func KnownKeys(o Options) []engine.Key {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return newKeys(o, &planner{}, o.StateDir).List()
+}

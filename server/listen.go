@@ -61,7 +61,7 @@ func listenUnix(path string) (net.Listener, error) {
 	default:
 		if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 			c.Close()
-			return nil, fmt.Errorf("%s is in use: is another daemon running?", path)
+			return nil, fmt.Errorf("%s: is another daemon running? %w", path, syscall.EADDRINUSE)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("remove old socket: %w", err)

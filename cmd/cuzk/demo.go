@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cuzk"
-	"cuzk/backend/cpu"
 	"cuzk/groth16"
 	"cuzk/internal/atomicfile"
 	"cuzk/kind"
@@ -51,10 +49,11 @@ func newDemoCmd() *cobra.Command {
 		Use:   "demo",
 		Short: "Prove and verify something now, with nothing prepared",
 		Long: `Demo takes real sealed sectors of 2 KiB that ship with the program, makes
-INSECURE keys for their circuits (kept for the next run), proves a WinningPoSt and
-a WindowPoSt, verifies both proofs, and shows what it did.
+INSECURE keys for their circuits (kept for the next run), starts a daemon in this
+process, has it prove a WinningPoSt and a WindowPoSt over gRPC as Curio would,
+verifies both proofs, and shows what was done.
 
-It needs no network, no GPU, no published key and no server.
+It needs no network, no GPU, no published key and no other daemon.
 
 With --all it also proves a PoRep and a SnapDeals update. Their keys are 1.1 GB and
 0.7 GB and take minutes to make the first time; they are kept for the next run.`,
@@ -101,20 +100,33 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 	}
 	u.note("keys of this demonstration are INSECURE: everybody knows their secrets")
 	st := &stages{u: u}
-	var lines []demoLine
-	for _, e := range todo {
-		st.group = e.title
-		l, err := e.run(cmd.Context(), f.dir, st)
-		if err != nil {
-			return demoHint(fmt.Errorf("%s: %w", e.title, err), f.dir)
-		}
-		l.Stages = st.lines(e.title)
-		lines = append(lines, *l)
+	lines, err := f.prove(cmd.Context(), st, todo)
+	if err != nil {
+		return err
 	}
 	if f.json {
 		return u.json(lines)
 	}
 	return printDemo(u, f, st, lines)
+}
+
+// prove goes through the examples with a daemon of its own.
+func (f *demoFlags) prove(ctx context.Context, st *stages, todo []example) (lines []demoLine, err error) {
+	d, err := startLocal(ctx, f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	for _, e := range todo {
+		st.group = e.title
+		l, err := e.run(ctx, f.dir, d, st)
+		if err != nil {
+			return nil, demoHint(fmt.Errorf("%s: %w", e.title, err), f.dir)
+		}
+		l.Stages = st.lines(e.title)
+		lines = append(lines, *l)
+	}
+	return lines, nil
 }
 
 // demoHint: everything in the folder can be made again.
@@ -153,9 +165,9 @@ func programName(arg0 string) string {
 	return "cuzk"
 }
 
-// run proves and verifies one example.
-func (e example) run(ctx context.Context, dir string, st *stages) (l *demoLine, err error) {
-	j, err := e.job(dir)
+// run has the daemon prove one example, and verifies the answer.
+func (e example) run(ctx context.Context, dir string, d *local, st *stages) (*demoLine, error) {
+	j, requests, err := e.read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +177,10 @@ func (e example) run(ctx context.Context, dir string, st *stages) (l *demoLine, 
 	if err := ensureKey(ctx, o, j.Circuit, w); err != nil {
 		return nil, err
 	}
-	s, err := proving.Open(ctx, cpu.New(cpu.Options{}), o, j.Circuit, w)
-	if err != nil {
+	if _, err := proving.Compile(ctx, o, j.Circuit, w); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	proof, err := s.Prove(ctx, j, groth16.Random{Reader: rand.Reader}, w)
+	proof, err := d.prove(ctx, j.Circuit, requests, w)
 	if err != nil {
 		return nil, err
 	}
@@ -178,13 +188,17 @@ func (e example) run(ctx context.Context, dir string, st *stages) (l *demoLine, 
 	if err := atomicfile.WriteFile(out, proof); err != nil {
 		return nil, err
 	}
-	l = &demoLine{Title: e.title, Circuit: j.Circuit.String(), Request: filepath.Join(dir, e.request+".json"), Proof: out, Bytes: len(proof)}
-	return l, l.verify(out, s, j, w)
+	vk, _, err := srs.OpenVK(ctx, dir, j.Circuit.String(), o.Keys)
+	if err != nil {
+		return nil, err
+	}
+	l := &demoLine{Title: e.title, Circuit: j.Circuit.String(), Request: filepath.Join(dir, e.request+".json"), Proof: out, Bytes: len(proof)}
+	return l, l.verify(out, vk, j, w)
 }
 
-// job reads the example from the program, and leaves copies of its files in a
-// folder for other commands to use.
-func (e example) job(dir string) (*kind.Job, error) {
+// read takes the example from the program, as a job and as what a client sends,
+// and leaves copies of its files in a folder for other commands to use.
+func (e example) read(dir string) (*kind.Job, []*kind.Request, error) {
 	read := func(name string) ([]byte, error) {
 		b, err := cuzk.Examples.ReadFile(path.Join("testdata/requests", name))
 		if err != nil {
@@ -194,9 +208,14 @@ func (e example) job(dir string) (*kind.Job, error) {
 	}
 	data, err := read(e.request + ".json")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return kind.Parse(data, read)
+	j, err := kind.Parse(data, read)
+	if err != nil {
+		return nil, nil, err
+	}
+	requests, err := kind.WireRequests(data, read)
+	return j, requests, err
 }
 
 // ensureKey makes the insecure key of a circuit unless both its files are there
@@ -224,7 +243,7 @@ func ensureKey(ctx context.Context, o proving.Options, id srs.ID, w proving.Watc
 
 // verify reads the proof back and checks it as anybody could, from the verifying
 // key, the public inputs and the bytes.
-func (l *demoLine) verify(file string, s *proving.Session, j *kind.Job, w proving.Watch) error {
+func (l *demoLine) verify(file string, vk *srs.VerifyingKey, j *kind.Job, w proving.Watch) error {
 	return w.Run("verify", func() (string, error) {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -240,7 +259,7 @@ func (l *demoLine) verify(file string, s *proving.Session, j *kind.Job, w provin
 		inputs := 0
 		for i := range proofs {
 			inputs += len(j.Partitions[i].Inputs)
-			if err := groth16.Verify(s.Key.VK, j.Partitions[i].Inputs, &proofs[i]); err != nil {
+			if err := groth16.Verify(vk, j.Partitions[i].Inputs, &proofs[i]); err != nil {
 				return "", err
 			}
 		}

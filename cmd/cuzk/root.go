@@ -25,9 +25,14 @@ func commands() []*cobra.Command {
 		newSampleCmd(),
 		newCircuitCmd(),
 		newParamsCmd(),
+		newDaemonCmd(),
+		newStatusCmd(),
+		newJobsCmd(),
+		newJobCmd(),
 		newBenchCmd(),
 		newConfigCmd(),
 		newTimelineCmd(),
+		newDoctorCmd(),
 		newRequestsTopic(),
 	}
 }

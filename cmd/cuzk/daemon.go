@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"cuzk/budget"
+	"cuzk/daemon"
+	"cuzk/engine/sched"
+	"cuzk/event"
+	"cuzk/internal/config"
+	"cuzk/internal/sdnotify"
+	"cuzk/job"
+	"cuzk/server"
+	"cuzk/server/telemetry"
+)
+
+type daemonFlags struct {
+	config configFlags
+	dryRun bool
+}
+
+func newDaemonCmd() *cobra.Command {
+	var f daemonFlags
+	cmd := &cobra.Command{
+		Use:   "daemon",
+		Short: "Prove for others until stopped",
+		Long: `Daemon accepts requests over gRPC (cuzk.v1.ProvingEngine, as Curio sends them),
+keeps them safe, proves them, verifies every proof and hands it out. It needs no
+configuration: "cuzk config reference" lists what can be set.
+
+Jobs that were accepted survive the end of the process, however it ends: the next
+start goes on with the partitions that are missing.
+
+On SIGTERM or Ctrl-C it accepts no more jobs, ends those that have begun, within
+daemon.drain_timeout, and stops. A second signal ends it at once. Under systemd
+(Type=notify) it says when it is ready and answers the watchdog.
+
+When it is ready, it prints the address that it listens on. Log lines go to
+standard error.`,
+		Example: `  # with published keys in the usual place
+  cuzk daemon
+
+  # a setup for tests, with keys of "cuzk params setup"
+  cuzk daemon --params-dir ./keys --state-dir ./state --insecure
+
+  # look at what it would use, and start nothing
+  cuzk daemon --dry-run`,
+		Args:        exactly(),
+		Annotations: map[string]string{patient: "yes"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := f.config.load(newUI(cmd))
+			if err != nil {
+				return err
+			}
+			if f.dryRun {
+				return dryRun(newUI(cmd), l)
+			}
+			return runDaemon(cmd, l)
+		},
+	}
+	f.config.register(cmd)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the configuration, ports, directories, keys and devices, and stop")
+	return cmd
+}
+
+func runDaemon(cmd *cobra.Command, l *config.Loaded) error {
+	u := newUI(cmd)
+	log, err := logger(cmd, l)
+	if err != nil {
+		return err
+	}
+	if l.Synthesis.Threads > 0 {
+		runtime.GOMAXPROCS(l.Synthesis.Threads)
+	}
+	abort, end := abortOnSecond(u)
+	defer end()
+	log.Info("daemon starts", "state_dir", l.StateDir(), "params_dir", l.ParamsDir(), "config", l.File)
+	o, err := daemonOptions(l, log)
+	if err != nil {
+		return err
+	}
+	stopTelling := tell(o.Events, log)
+	defer stopTelling()
+	d, err := daemon.Open(cmd.Context(), o)
+	if err != nil {
+		return daemonError(err)
+	}
+	cfg, err := serverConfig(l, log)
+	if err != nil {
+		return errors.Join(err, d.Close(cmd.Context()))
+	}
+	cfg.Events, cfg.Abort = o.Events, abort
+	stopWatch := func() {}
+	cfg.Ready = func(a server.Addresses) {
+		_ = u.say("listening on %s", addressText(a.Listen))
+		stopWatch = ready(log, d, a)
+	}
+	ended := make(chan struct{})
+	go draining(cmd.Context(), ended, log, l.Daemon.DrainTimeout)
+	err = d.Run(cmd.Context(), cfg)
+	close(ended)
+	stopWatch()
+	return daemonError(err)
+}
+
+// daemonError classes what keeps a daemon from starting.
+func daemonError(err error) error {
+	switch {
+	case errors.Is(err, job.ErrLocked), errors.Is(err, job.ErrNewer), errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return badInput(err)
+	case errors.Is(err, job.ErrCorrupt):
+		return hint(badInput(err), "the jobs in it are lost; callers send them again")
+	}
+	return err
+}
+
+// logger writes to standard error.
+func logger(cmd *cobra.Command, l *config.Loaded) (*slog.Logger, error) {
+	place := telemetry.Place{Journal: os.Getenv("JOURNAL_STREAM") != ""}
+	if f, ok := cmd.ErrOrStderr().(*os.File); ok {
+		place.Terminal = term.IsTerminal(int(f.Fd()))
+	}
+	h, err := telemetry.NewHandler(cmd.ErrOrStderr(), l.Logging.Format, l.Logging.Level, place)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	return slog.New(h), nil
+}
+
+// hostMemory is the budget and who says so.
+func hostMemory(l *config.Loaded) (budget.Limit, error) {
+	if !l.Memory.TotalBudget.Auto {
+		return budget.Limit{Bytes: l.Memory.TotalBudget.Bytes, Source: "memory.total_budget"}, nil
+	}
+	limit, err := budget.Detect(os.DirFS("/"))
+	if err != nil {
+		return limit, hint(err, "set memory.total_budget")
+	}
+	limit.Bytes = max(limit.Bytes-l.Memory.SafetyMargin, limit.Bytes/2)
+	return limit, nil
+}
+
+// daemonOptions turns settings into what package daemon wants.
+func daemonOptions(l *config.Loaded, log *slog.Logger) (daemon.Options, error) {
+	host, err := hostMemory(l)
+	if err != nil {
+		return daemon.Options{}, err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(host.Bytes))
+	}
+	accel, err := accelerators(l, log)
+	if err != nil {
+		return daemon.Options{}, err
+	}
+	pinned := budget.Bytes(0)
+	if len(accel) > 0 {
+		pinned = host.Bytes / 4 * 3
+	}
+	s := l.Scheduler
+	return daemon.Options{
+		StateDir: l.StateDir(), ParamsDir: l.ParamsDir(), Insecure: l.SRS.Insecure, Preload: l.SRS.Preload,
+		Host: host.Bytes, Pinned: l.Memory.PinnedBudget.Or(pinned), Accelerators: accel,
+		KeepResults: l.Jobs.KeepProofs, SpoolLimit: l.Jobs.SpoolLimit, MinFreeDisk: l.Jobs.MinFreeDisk,
+		Sched: sched.Config{MaxJobs: s.MaxJobs, Making: s.Witnesses, Ahead: s.WitnessesAhead, AgeStep: s.AgeStep, MaxAttempts: s.MaxAttempts,
+			Reserve: min(l.Memory.CriticalReserve, host.Bytes/8), CPU: sched.CPUPolicy(s.CPU), HangFactor: s.HangFactor, HangFloor: s.HangFloor, KeyIdle: l.SRS.KeyIdle},
+		Events: event.NewHub(recentEvents), Log: log,
+	}, nil
+}
+
+// recentEvents is how many records are kept for those who come to look.
+const recentEvents = 4096
+
+// serverConfig turns settings into what package server wants.
+func serverConfig(l *config.Loaded, log *slog.Logger) (server.Config, error) {
+	c := server.Config{Listen: l.Daemon.Listen, Admin: l.Daemon.AdminListen, CertFile: l.Daemon.TLSCert, KeyFile: l.Daemon.TLSKey,
+		ClientCAFile: l.Daemon.TLSClientCA, AllowPlaintext: l.Daemon.AllowPlaintext, MaxReceiving: l.Daemon.MaxReceiving,
+		CancelOnLeave: l.Daemon.OnDisconnect == "cancel", DrainTimeout: l.Daemon.DrainTimeout, Logger: log}
+	var err error
+	c.Token, err = readToken(l.Daemon.TokenFile)
+	return c, err
+}
+
+// readToken reads the secret of a file; empty without one.
+func readToken(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	b, err := readSmall(nil, path)
+	if err != nil {
+		return "", fmt.Errorf("daemon.token_file: %w", err)
+	}
+	token := strings.TrimSpace(string(b))
+	if token == "" {
+		return "", badInput(fmt.Errorf("daemon.token_file: %s is empty", path))
+	}
+	return token, nil
+}
+
+// tell hands events to the log until the function that it returns is called.
+func tell(hub *event.Hub, _ *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		telemetry.Consume(ctx, hub)
+		close(done)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// ready tells everybody that requests are taken, and answers systemd's watchdog
+// as long as the engine does.
+func ready(log *slog.Logger, d *daemon.Daemon, a server.Addresses) (stop func()) {
+	log.Info("daemon is ready", "listen", addressText(a.Listen), "admin", addressText(a.Admin))
+	ctx, cancel := context.WithCancel(context.Background())
+	notify(log, sdnotify.Ready, sdnotify.Status("listening on %s", addressText(a.Listen)))
+	if every := sdnotify.Watchdog(); every > 0 {
+		go func() {
+			for ctx.Err() == nil {
+				ask, end := context.WithTimeout(ctx, every/2)
+				if d.Engine.Ping(ask) == nil {
+					notify(log, sdnotify.Alive)
+				}
+				end()
+				select {
+				case <-ctx.Done():
+				case <-time.After(every / 2):
+				}
+			}
+		}()
+	}
+	return cancel
+}
+
+func notify(log *slog.Logger, messages ...string) {
+	if _, err := sdnotify.Send(messages...); err != nil {
+		log.Warn("systemd", "reason", err.Error())
+	}
+}
+
+// draining says what the first signal began.
+func draining(ctx context.Context, ended <-chan struct{}, log *slog.Logger, timeout time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-ended:
+		return
+	}
+	log.Info("daemon drains: running jobs end, no others begin; a second signal ends it at once", "timeout", timeout.String())
+	notify(log, sdnotify.Stopping, sdnotify.Extend(timeout+time.Minute), sdnotify.Status("draining"))
+}
+
+// abortGrace is how long the end may take after the second signal.
+const abortGrace = 3 * time.Second
+
+// abortOnSecond gives a context that the second signal ends. What does not end
+// soon then is cut off: nothing that was accepted is lost.
+func abortOnSecond(u *ui) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for range 2 {
+			select {
+			case <-signals:
+			case <-ctx.Done():
+				return
+			}
+		}
+		u.note("ended by the second signal; unfinished jobs go on at the next start")
+		cancel()
+		time.Sleep(abortGrace)
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
+	}
+}
+
+// addressText is how a client says it.
+func addressText(a net.Addr) string {
+	switch {
+	case a == nil:
+		return ""
+	case a.Network() == "unix":
+		return "unix://" + a.String()
+	}
+	return a.String()
+}
