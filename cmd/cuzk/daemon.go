@@ -26,6 +26,7 @@ import (
 	"cuzk/job"
 	"cuzk/server"
 	"cuzk/server/telemetry"
+	"cuzk/server/web"
 )
 
 type daemonFlags struct {
@@ -88,22 +89,25 @@ func runDaemon(cmd *cobra.Command, l *config.Loaded) error {
 	}
 	abort, end := abortOnSecond(u)
 	defer end()
-	log.Info("daemon starts", "state_dir", l.StateDir(), "params_dir", l.ParamsDir(), "config", l.File)
+	log.Info("daemon starts", "version", version(), "state_dir", l.StateDir(), "params_dir", l.ParamsDir(), "config", l.File)
 	o, err := daemonOptions(l, log)
 	if err != nil {
 		return err
 	}
-	stopTelling := tell(o.Events, log)
-	defer stopTelling()
+	cfg, err := serverConfig(l, log)
+	if err != nil {
+		return err
+	}
 	d, err := daemon.Open(cmd.Context(), o)
 	if err != nil {
 		return daemonError(err)
 	}
-	cfg, err := serverConfig(l, log)
+	stopTelling, err := tell(l, o.Events, d, &cfg)
 	if err != nil {
 		return errors.Join(err, d.Close(cmd.Context()))
 	}
-	cfg.Events, cfg.Abort = o.Events, abort
+	defer stopTelling()
+	cfg.Abort = abort
 	stopWatch := func() {}
 	cfg.Ready = func(a server.Addresses) {
 		_ = u.say("listening on %s", addressText(a.Listen))
@@ -211,18 +215,50 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// tell hands events to the log until the function that it returns is called.
-func tell(hub *event.Hub, _ *slog.Logger) (stop func()) {
+// tell hands events to the log, the metrics, the dashboard and the event log,
+// until the function that it returns is called.
+func tell(l *config.Loaded, hub *event.Hub, d *daemon.Daemon, cfg *server.Config) (stop func(), err error) {
+	metrics := telemetry.NewMetrics(d.Engine)
+	live := web.NewLive(d.Engine, web.About{Version: version(), Insecure: l.SRS.Insecure})
+	sinks := []telemetry.Sink{telemetry.NewLogs(cfg.Logger), metrics, live}
+	var file *telemetry.File
+	if path := l.EventsFile(); path != "" {
+		if file, err = telemetry.OpenFile(path, int64(l.Logging.EventsLimit), cfg.Logger); err != nil {
+			return nil, err
+		}
+		sinks = append(sinks, file)
+	}
+	cfg.Events, cfg.Metrics, cfg.Web = hub, metrics, web.New(live)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		telemetry.Consume(ctx, hub)
+		telemetry.Consume(ctx, hub, sinks...)
 		close(done)
 	}()
 	return func() {
 		cancel()
 		<-done
+		if file != nil {
+			if err := file.Close(); err != nil {
+				cfg.Logger.Warn("event log", "reason", err.Error())
+			}
+		}
+	}, nil
+}
+
+// version is what the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
 	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
+			v = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v
 }
 
 // ready tells everybody that requests are taken, and answers systemd's watchdog
@@ -262,7 +298,7 @@ func draining(ctx context.Context, ended <-chan struct{}, log *slog.Logger, time
 	case <-ended:
 		return
 	}
-	log.Info("daemon drains: running jobs end, no others begin; a second signal ends it at once", "timeout", timeout.String())
+	log.Info("stopping: running jobs end, no others begin; a second signal ends it at once", "timeout", timeout.String())
 	notify(log, sdnotify.Stopping, sdnotify.Extend(timeout+time.Minute), sdnotify.Status("draining"))
 }
 
