@@ -266,13 +266,16 @@ type section[P any] struct {
 const blockPoints = 1 << 13
 
 // write makes blocks on all cores; the sink takes one while the next is made.
-func (s *section[P]) write(ctx context.Context, progress func(string, int, int)) error {
-	g, ctx := errgroup.WithContext(ctx)
+func (s *section[P]) write(parent context.Context, progress func(string, int, int)) error {
+	g, ctx := errgroup.WithContext(parent)
 	blocks := make(chan []P)
 	g.Go(func() error {
 		defer close(blocks)
 		step := blockPoints * runtime.GOMAXPROCS(0)
 		for from := 0; from < s.n; from += step {
+			if ctx.Err() != nil {
+				return ctx.Err() // select would toss a coin
+			}
 			select {
 			case blocks <- s.block(from, min(step, s.n-from)):
 			case <-ctx.Done():
@@ -292,7 +295,10 @@ func (s *section[P]) write(ctx context.Context, progress func(string, int, int))
 		}
 		return nil
 	})
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return parent.Err()
 }
 
 // block is the points from to from+n-1.
