@@ -24,7 +24,11 @@ func (s *Store) Create(ctx context.Context, j job.Job) (job.Job, bool, error) {
 	if err != nil {
 		return job.Job{}, false, fmt.Errorf("store job %s: %w", j.ID, err)
 	}
-	if n, err := res.RowsAffected(); err != nil || n == 1 {
+	n, err := res.RowsAffected()
+	if err == nil && n == 1 {
+		err = s.there()
+	}
+	if err != nil || n == 1 {
 		return j, err == nil, err
 	}
 	old, err := scan(s.db.QueryRowContext(ctx, `select `+columns+` from job where dedupe = $1`, dedupe(j)))

@@ -12,6 +12,8 @@
 //     synchronous = full).
 //  2. A proof that is read back is the one that was stored: each has a CRC-32C.
 //  3. A file of a newer schema is refused, never changed.
+//  4. A job is not accepted into a file that was removed, replaced or overwritten
+//     meanwhile.
 package sqlstore
 
 import (
@@ -52,7 +54,7 @@ var schema = []string{
 type Store struct {
 	db   *sql.DB
 	path string
-	file os.FileInfo // the file that was opened, to notice that it was replaced
+	file *os.File // to notice that it was replaced or overwritten; open until db is closed
 }
 
 // Open opens the store in a file, which is made if need be. The error wraps
@@ -70,7 +72,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	db.SetMaxIdleConns(4)
 	s := &Store{db: db, path: path}
 	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open job store %s: %w", path, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open job store %s: %w", path, err), s.Close())
 	}
 	return s, nil
 }
@@ -97,7 +99,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			return fmt.Errorf("note schema: %w", err)
 		}
 	}
-	s.file, err = os.Stat(s.path)
+	s.file, err = os.Open(s.path)
 	return err
 }
 
@@ -131,22 +133,46 @@ func (s *Store) version(ctx context.Context) (int, error) {
 }
 
 // Close implements [job.Store].
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	err := s.db.Close()
+	if s.file != nil { // after the database: closing a file lets go of all its locks
+		err = errors.Join(err, s.file.Close())
+	}
+	return err
+}
 
-// Check implements [job.Store].
-func (s *Store) Check(ctx context.Context) error {
+// fileMagic is how every SQLite file begins.
+const fileMagic = "SQLite format 3\x00"
+
+// there tells whether what was just written will be found again. SQLite itself
+// would go on with files that have lost their names, and with pages that it
+// remembers.
+func (s *Store) there() error {
 	now, err := os.Stat(s.path)
 	if err != nil {
 		return fmt.Errorf("job store was removed: %w", err)
 	}
-	if !os.SameFile(now, s.file) {
+	old, err := s.file.Stat()
+	if err != nil || !os.SameFile(now, old) {
 		return fmt.Errorf("job store %s was replaced by another file", s.path)
 	}
+	var begin [len(fileMagic)]byte
+	if _, err := s.file.ReadAt(begin[:], 0); err != nil || string(begin[:]) != fileMagic {
+		return fmt.Errorf("job store %s was overwritten", s.path)
+	}
+	if _, err := os.Stat(s.path + "-wal"); err != nil {
+		return fmt.Errorf("the log of the job store was removed: %w", err)
+	}
+	return nil
+}
+
+// Check implements [job.Store].
+func (s *Store) Check(ctx context.Context) error {
 	const q = `insert into meta (name, value) values ('checked', $1) on conflict (name) do update set value = excluded.value`
 	if _, err := s.db.ExecContext(ctx, q, time.Now().UTC().Format(time.RFC3339)); err != nil {
 		return fmt.Errorf("write job store: %w", err)
 	}
-	return nil
+	return s.there()
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
