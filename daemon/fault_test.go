@@ -309,7 +309,7 @@ func meddling(t *testing.T, act func(string) error) Options {
 			t.Fatal(err)
 		}
 	}
-	b := cpu.New(cpu.Options{Resident: -1}) // reads the mapped file as it sums
+	b := cpu.New(cpu.Options{}) // reads the mapped file as it sums
 	o.Accelerators = []Accelerator{{Device: sched.Device{ID: "card", Name: "card", Slots: 1, Memory: budget.GiB},
 		Backend: &meddler{Backend: b, file: filepath.Join(o.ParamsDir, id.InsecureFileName(srs.Params)), act: act, t: t},
 		Need: func(srs.ID, r1cs.Counts, srs.Shape) budget.Placement {

@@ -76,8 +76,8 @@ type generator struct {
 	a, b []fr.Element // A_v and B_v of the variables with a point, in file order
 	k    []fr.Element // ic_v of the inputs, then l_v of the aux, as exponents
 
-	g1 *affine.TableG1
-	g2 *affine.TableG2
+	g1 affine.Table[bls12381.G1Affine]
+	g2 affine.Table[bls12381.G2Affine]
 }
 
 // polynomials fills a, b and k.
@@ -198,8 +198,8 @@ func compact(matrix string, x []fr.Element, inputs int, d r1cs.Density) ([]fr.El
 func (g *generator) write(ctx context.Context, open func(*srs.VerifyingKey, srs.Shape) (Sink, error)) error {
 	s := g.layout.Shape
 	_, _, p, q := bls12381.Generators()
-	g.g1 = affine.NewTable(p, affine.WindowFor(s.H+s.L+s.A+s.B+s.Inputs))
-	g.g2 = affine.NewTable(q, affine.WindowFor(s.B))
+	g.g1 = affine.G1.NewTable(p, affine.WindowFor(s.H+s.L+s.A+s.B+s.Inputs))
+	g.g2 = affine.G2.NewTable(q, affine.WindowFor(s.B))
 	sink, err := open(g.verifyingKey(), s)
 	if err != nil {
 		return err

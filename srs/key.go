@@ -126,6 +126,9 @@ func mapFile(f *os.File) (*Key, error) {
 		return nil, errors.Join(err, unix.Munmap(data))
 	}
 	k.file, k.stamp, k.Path = f, st, f.Name()
+	for _, q := range k.queries() {
+		q.mapped = true
+	}
 	return k, nil
 }
 

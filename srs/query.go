@@ -2,6 +2,7 @@ package srs
 
 import (
 	"fmt"
+	"os"
 	"runtime/debug"
 	"unsafe"
 
@@ -17,6 +18,8 @@ type Query struct {
 	Name string // h, l, a, b_g1 or b_g2
 	N    int    // points
 	Raw  []byte // 96 bytes a point in G1, 192 in G2
+
+	mapped bool // Raw is part of a mapped file
 }
 
 // DecodeG1 fills dst with the points from, from+1, ... in Montgomery form. It
@@ -65,6 +68,45 @@ func (q Query) CopyRaw(dst []byte, from int) error {
 		return err
 	}
 	return Guard(raw, func() error { copy(dst, raw); return nil })
+}
+
+// Gather fills dst with the bytes of the points at the given positions. The
+// length of dst must be theirs.
+func (q Query) Gather(dst []byte, positions []uint32) error {
+	size := q.pointSize()
+	if len(dst) != len(positions)*size {
+		return fmt.Errorf("gather of query %s: %d bytes are not those of %d points of %d", q.Name, len(dst), len(positions), size)
+	}
+	for _, k := range positions {
+		if int64(k) >= int64(q.N) {
+			return fmt.Errorf("query %s has %d points: number %d is not there", q.Name, q.N, k)
+		}
+	}
+	return Guard(q.Raw, func() error {
+		for i, k := range positions {
+			copy(dst[i*size:(i+1)*size], q.Raw[int(k)*size:])
+		}
+		return nil
+	})
+}
+
+// Release says that the points from, from+1, ... from+n-1 were read and are not
+// needed soon: pages of a mapped file that hold nothing else are given back to
+// the system, which keeps them as long as it has memory to spare. Reading them
+// again is correct and costs a page fault each.
+func (q Query) Release(from, n int) {
+	raw, err := q.slice(from, n, q.pointSize())
+	if err != nil || !q.mapped || len(raw) == 0 {
+		return
+	}
+	page := uintptr(os.Getpagesize())
+	start := uintptr(unsafe.Pointer(&raw[0]))
+	skip := (page - start%page) % page
+	if size := uintptr(len(raw)); skip < size {
+		if whole := (size - skip) / page * page; whole > 0 {
+			release(raw[skip : skip+whole])
+		}
+	}
 }
 
 func (q Query) pointSize() int {

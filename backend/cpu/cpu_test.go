@@ -8,12 +8,5 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for name, opt := range map[string]Options{
-		"resident":       {},
-		"mapped, slices": {Resident: -1, Slice: 17},
-	} {
-		t.Run(name, func(t *testing.T) {
-			conformance.Run(t, func(testing.TB) backend.Backend { return New(opt) })
-		})
-	}
+	conformance.Run(t, func(testing.TB) backend.Backend { return New(Options{}) })
 }

@@ -5,67 +5,92 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+
+	"cuzk/internal/affine"
+	"cuzk/srs"
 )
 
 // cores is how many goroutines share a piece of work.
 func cores() int { return runtime.GOMAXPROCS(0) }
 
-// chunkPoints is the number of points that a worker takes at a time where
-// points are decoded.
-const chunkPoints = 1 << 12
+// chunkPoints is the number of points that a goroutine reads at a time: some
+// hundred kilobytes.
+const chunkPoints = 1 << 11
 
-// points is one list of a key: in memory, or decoded from the file as needed.
-type points[P any] struct {
-	n      int
-	held   []P // all of them, or nil
-	decode func(dst []P, from int) error
+// points is one list of a key, read from the mapped file as it is used. A is
+// gnark-crypto's form of a point.
+type points[A any] struct {
+	from   srs.Query
+	size   int                           // bytes of a point
+	decode func(dst []A, from int) error // for what the engine does not decode
 }
 
-// keep decodes all points.
-func (p *points[P]) keep(ctx context.Context) error {
-	held := make([]P, p.n)
-	err := each(ctx, (p.n+chunkPoints-1)/chunkPoints, func() func(int) error {
-		return func(i int) error {
-			from := i * chunkPoints
-			return p.decode(held[from:min(from+chunkPoints, p.n)], from)
-		}
-	})
-	p.held = held
-	return err
+func pointsG1(q srs.Query) points[bls12381.G1Affine] {
+	return points[bls12381.G1Affine]{q, bls12381.SizeOfG1AffineUncompressed, q.DecodeG1}
 }
 
-// gather writes the points at the ascending positions to dst.
-func (p *points[P]) gather(dst []P, positions []uint32) error {
-	if p.held != nil {
-		for i, k := range positions {
-			dst[i] = p.held[k]
-		}
+func pointsG2(q srs.Query) points[bls12381.G2Affine] {
+	return points[bls12381.G2Affine]{q, bls12381.SizeOfG2AffineUncompressed, q.DecodeG2}
+}
+
+// reader reads points with one goroutine.
+type reader[A any] struct {
+	points[A]
+	raw []byte
+	own []A
+}
+
+func (p points[A]) reader() *reader[A] {
+	return &reader[A]{points: p, raw: make([]byte, chunkPoints*p.size)}
+}
+
+// positions reads the points at ascending positions, chunkPoints at most, into
+// a list of their number.
+func (r *reader[A]) positions(to affine.List[A], positions []uint32) error {
+	if len(positions) == 0 {
 		return nil
 	}
+	raw := r.raw[:len(positions)*r.size]
+	if err := r.from.Gather(raw, positions); err != nil {
+		return err
+	}
+	first, last := int(positions[0]), int(positions[len(positions)-1])
+	r.from.Release(first, last+1-first)
+	if to.Decode(raw) {
+		return nil
+	}
+	return r.load(to, positions)
+}
+
+// load decodes points one by one, in runs of neighbours, and says which is bad.
+func (r *reader[A]) load(to affine.List[A], positions []uint32) error {
+	if r.own == nil {
+		r.own = make([]A, chunkPoints)
+	}
+	own := r.own[:len(positions)]
 	for i := 0; i < len(positions); {
-		n := 1 // length of the run of neighbours
+		n := 1 // length of the run
 		for i+n < len(positions) && positions[i+n] == positions[i]+uint32(n) {
 			n++
 		}
-		if err := p.decode(dst[i:i+n], int(positions[i])); err != nil {
+		if err := r.decode(own[i:i+n], int(positions[i])); err != nil {
 			return err
 		}
 		i += n
 	}
+	to.Load(own)
 	return nil
 }
 
-// slice is the points from, from+1, ..., from+n-1. What is not in memory is
-// decoded into buf, which has room for n, on all cores.
-func (p *points[P]) slice(ctx context.Context, buf []P, from, n int) ([]P, error) {
-	if p.held != nil {
-		return p.held[from : from+n], nil
-	}
-	buf = buf[:n]
-	return buf, each(ctx, (n+chunkPoints-1)/chunkPoints, func() func(int) error {
+// read reads the points at ascending positions into a list on all cores.
+func (p points[A]) read(ctx context.Context, to affine.List[A], positions []uint32) error {
+	return each(ctx, (len(positions)+chunkPoints-1)/chunkPoints, func() func(int) error {
+		r := p.reader()
 		return func(i int) error {
-			at := i * chunkPoints
-			return p.decode(buf[at:min(at+chunkPoints, n)], from+at)
+			at, end := i*chunkPoints, min((i+1)*chunkPoints, len(positions))
+			return r.positions(to.Part(at, end), positions[at:end])
 		}
 	})
 }

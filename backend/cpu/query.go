@@ -10,53 +10,78 @@ import (
 )
 
 // chunkWords is how many words of slots a worker scans at a time: 32768 slots,
-// some milliseconds of additions.
+// a few milliseconds of additions.
 const chunkWords = 512
 
 // query is a list of points that belongs to a set of variables.
-type query[P affine.Point[F], F any, PF affine.Field[F]] struct {
+type query[A any] struct {
 	name   string
 	set    *slotSet
-	points points[P]
-	msm    func([]P, []fr.Element) (P, error)
+	points points[A]
+}
+
+// multiplier is what a sum of points times scalars needs, used for one query
+// after another.
+type multiplier[A any] struct {
+	engine affine.Engine[A]
+	sum    affine.MultiExp[A]
+	list   affine.List[A]
+}
+
+// newMultiplier makes one for queries of about n points.
+func newMultiplier[A any](e affine.Engine[A], n int) *multiplier[A] {
+	return &multiplier[A]{e, e.NewMultiExp(n, cores()), e.NewList(min(n, affine.Part))}
+}
+
+// add adds the points at ascending positions times scalars, affine.Part of them
+// at most. The scalars are spent.
+func (m *multiplier[A]) add(ctx context.Context, p points[A], positions []uint32, scalars []fr.Element) error {
+	list := m.list.Part(0, len(positions))
+	if err := p.read(ctx, list, positions); err != nil {
+		return err
+	}
+	return m.sum.Add(ctx, list, scalars)
 }
 
 // sum is the sum over the set of point times value.
-func (q *query[P, F, PF]) sum(ctx context.Context, s *selection, slice int, report func(float64)) (P, error) {
-	// One multi-exponentiated point costs about as much as 16 additions.
+func (q *query[A]) sum(ctx context.Context, s *selection, m *multiplier[A], report func(float64)) (total A, err error) {
+	// One multiplied point costs about as much as 16 additions.
 	ones, others := float64(s.ones.Count()), float64(len(s.others))
 	share := ones / (ones + 16*others + 1)
-	plain, err := q.sumOnes(ctx, s, func(x float64) { report(share * x) })
-	if err != nil {
-		return plain, err
+	all := m.engine.NewList(2)
+	if total, err = q.sumOnes(ctx, s, m.engine, func(x float64) { report(share * x) }); err != nil {
+		return total, err
 	}
-	var total affine.Sum[P, F, PF]
-	total.Add(&plain)
-	cut := &cutter{s: s, set: q.set, most: min(slice, len(s.others))}
+	all.Part(0, 1).Load([]A{total})
+	cut := &cutter{s: s, set: q.set, most: min(affine.Part, len(s.others))}
 	for cut.next() {
-		part, err := q.slice(ctx, cut.positions, cut.values)
-		if err != nil {
-			return part, err
+		if err := m.add(ctx, q.points, cut.positions, cut.values); err != nil {
+			return total, err
 		}
-		total.Add(&part)
 		report(share + (1-share)*float64(cut.at)/others)
 	}
-	return total.Total(), ctx.Err()
+	if total, err = m.sum.Total(ctx); err != nil {
+		return total, err
+	}
+	all.Part(1, 2).Load([]A{total})
+	both := m.engine.NewSum()
+	both.Add(all)
+	return both.Total(), ctx.Err()
 }
 
-// cutter cuts the variables that need multi-exponentiation and belong to a set
-// into slices.
+// cutter cuts the variables that need multiplication and belong to a set into
+// pieces.
 type cutter struct {
 	s    *selection
 	set  *slotSet
-	most int // variables in a slice
+	most int // variables in a piece
 	at   int // variables looked at
 
-	positions []uint32 // the slice: positions of points
+	positions []uint32 // the piece: positions of points
 	values    []fr.Element
 }
 
-// next makes the next slice and tells whether there is one.
+// next makes the next piece and tells whether there is one.
 func (c *cutter) next() bool {
 	if c.positions == nil {
 		c.positions, c.values = make([]uint32, 0, c.most), make([]fr.Element, 0, c.most)
@@ -72,28 +97,13 @@ func (c *cutter) next() bool {
 	return len(c.values) > 0
 }
 
-// slice is one multi-exponentiation.
-func (q *query[P, F, PF]) slice(ctx context.Context, positions []uint32, values []fr.Element) (sum P, err error) {
-	buf := make([]P, len(positions))
-	err = each(ctx, (len(buf)+chunkPoints-1)/chunkPoints, func() func(int) error {
-		return func(i int) error {
-			from, to := i*chunkPoints, min((i+1)*chunkPoints, len(buf))
-			return q.points.gather(buf[from:to], positions[from:to])
-		}
-	})
-	if err != nil {
-		return sum, err
-	}
-	return q.msm(buf, values)
-}
-
 // sumOnes adds the points of the variables whose value is one.
-func (q *query[P, F, PF]) sumOnes(ctx context.Context, s *selection, report func(float64)) (total P, err error) {
+func (q *query[A]) sumOnes(ctx context.Context, s *selection, e affine.Engine[A], report func(float64)) (total A, err error) {
 	n := (len(s.ones) + chunkWords - 1) / chunkWords
-	sums := []*onesSummer[P, F, PF]{}
+	sums := []*onesSummer[A]{}
 	progress := counter(n, report)
 	err = each(ctx, n, func() func(int) error {
-		o := &onesSummer[P, F, PF]{q: q}
+		o := &onesSummer[A]{set: q.set, reader: q.points.reader(), sum: e.NewSum(), list: e.NewList(chunkPoints)}
 		sums = append(sums, o)
 		return func(i int) error {
 			defer progress()
@@ -101,44 +111,46 @@ func (q *query[P, F, PF]) sumOnes(ctx context.Context, s *selection, report func
 			return o.words(s, from, min(from+chunkWords, len(s.ones)))
 		}
 	})
-	var all affine.Sum[P, F, PF]
-	for _, o := range sums {
-		part := o.sum.Total()
-		all.Add(&part)
+	if len(sums) == 0 {
+		return total, err
 	}
+	parts := make([]A, len(sums))
+	for i, o := range sums {
+		parts[i] = o.sum.Total()
+	}
+	list := e.NewList(len(parts))
+	list.Load(parts)
+	all := sums[0].sum
+	all.Add(list)
 	return all.Total(), err
 }
 
 // onesSummer is one worker of sumOnes.
-type onesSummer[P affine.Point[F], F any, PF affine.Field[F]] struct {
-	q         *query[P, F, PF]
-	sum       affine.Sum[P, F, PF]
+type onesSummer[A any] struct {
+	set       *slotSet
+	reader    *reader[A]
+	sum       affine.Sum[A]
+	list      affine.List[A]
 	positions []uint32
-	buf       []P
 }
 
 // words adds the points of the words from to to-1 of the set of ones.
-func (o *onesSummer[P, F, PF]) words(s *selection, from, to int) error {
-	set := o.q.set
+func (o *onesSummer[A]) words(s *selection, from, to int) error {
 	o.positions = o.positions[:0]
 	for i := from; i < to; i++ {
-		members, before := set.bits[i], set.before[i]
+		members, before := o.set.bits[i], o.set.before[i]
 		for pick := s.ones[i] & members; pick != 0; pick &= pick - 1 {
 			below := members & (pick&-pick - 1)
 			o.positions = append(o.positions, before+uint32(bits.OnesCount64(below)))
 		}
 	}
-	if o.buf == nil {
-		o.buf = make([]P, 1024)
-	}
 	for p := o.positions; len(p) > 0; {
-		n := min(len(p), len(o.buf))
-		if err := o.q.points.gather(o.buf[:n], p[:n]); err != nil {
+		n := min(len(p), chunkPoints)
+		list := o.list.Part(0, n)
+		if err := o.reader.positions(list, p[:n]); err != nil {
 			return err
 		}
-		for i := range n {
-			o.sum.Add(&o.buf[i])
-		}
+		o.sum.Add(list)
 		p = p[n:]
 	}
 	return nil

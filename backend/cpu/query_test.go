@@ -2,13 +2,16 @@ package cpu
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
+	"cuzk/internal/affine"
+	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/srs"
 )
@@ -69,105 +72,70 @@ func TestFullBitsHasNoMore(t *testing.T) {
 	}
 }
 
-func TestGatherDecodesRuns(t *testing.T) {
-	all := make([]int, 100)
-	for i := range all {
-		all[i] = i
+// keyOf is a key file's list of n points k·g, k from 1 on.
+func keyOf(n int) (srs.Query, []bls12381.G1Affine) {
+	_, _, g, _ := bls12381.Generators()
+	multiples := make([]fr.Element, n)
+	for i := range multiples {
+		multiples[i].SetUint64(uint64(i + 1))
 	}
-	calls := 0
-	p := points[int]{n: len(all), decode: func(dst []int, from int) error {
-		calls++
-		copy(dst, all[from:])
-		return nil
-	}}
-	positions := []uint32{0, 1, 2, 7, 9, 10, 99}
-	got := make([]int, len(positions))
-	if err := p.gather(got, positions); err != nil {
+	list := make([]bls12381.G1Affine, n)
+	affine.G1.NewTable(g, affine.WindowFor(n)).Mul(list, multiples)
+	q := srs.Query{Name: "l", N: n}
+	for i := range list {
+		b := list[i].RawBytes()
+		q.Raw = append(q.Raw, b[:]...)
+	}
+	return q, list
+}
+
+func TestReadTakesPositions(t *testing.T) {
+	const n = 3 * chunkPoints
+	q, list := keyOf(n)
+	var positions []uint32
+	var want bls12381.G1Affine
+	for i := uint32(0); i < n; i += 1 + i%3 {
+		positions = append(positions, i)
+		want.Add(&want, &list[i])
+	}
+	to := affine.G1.NewList(len(positions))
+	if err := pointsG1(q).read(context.Background(), to, positions); err != nil {
 		t.Fatal(err)
 	}
-	for i, k := range positions {
-		if got[i] != int(k) {
-			t.Errorf("position %d gave %d", k, got[i])
+	s := affine.G1.NewSum()
+	s.Add(to)
+	if got := s.Total(); got != want {
+		t.Errorf("sum is %v, want %v", got, want)
+	}
+}
+
+func TestReadNamesTheBadPoint(t *testing.T) {
+	q, _ := keyOf(50)
+	q.Raw[37*96+5] ^= 0xff
+	q.Raw[37*96] |= 0x1f
+	for _, positions := range [][]uint32{{37}, {1, 2, 3, 5, 30, 37, 38}} {
+		err := pointsG1(q).read(context.Background(), affine.G1.NewList(len(positions)), positions)
+		if !errors.Is(err, srs.ErrCorrupt) || !strings.Contains(err.Error(), "query l, point 37 of 50") {
+			t.Errorf("error %v", err)
 		}
 	}
-	if calls != 4 {
-		t.Errorf("%d runs were decoded, there are 4", calls)
+	if err := pointsG1(q).read(context.Background(), affine.G1.NewList(1), []uint32{50}); err == nil {
+		t.Error("a point behind the end was read")
 	}
-}
-
-// benchQuery is a query of n points in memory, all of them bits or elements.
-func benchQuery(n int) *queryG1 {
-	_, _, g, _ := bls12381.Generators()
-	s := make([]fr.Element, 1<<12)
-	for i := range s {
-		s[i] = fr.NewElement(uint64(i*i + 1))
-	}
-	held := make([]bls12381.G1Affine, 0, n)
-	for part := bls12381.BatchScalarMultiplicationG1(&g, s); len(held) < n; {
-		held = append(held, part...)
-	}
-	return &queryG1{set: newSlotSet(fullBits(n)), msm: msmG1, points: points[bls12381.G1Affine]{n: n, held: held}}
-}
-
-// mapped moves the points of a query to where a key file has them.
-func mapped(q *queryG1) *queryG1 {
-	var raw []byte
-	for i := range q.points.held {
-		b := q.points.held[i].RawBytes()
-		raw = append(raw, b[:]...)
-	}
-	from := srs.Query{Name: "l", N: q.points.n, Raw: raw}
-	return &queryG1{set: q.set, msm: msmG1, points: points[bls12381.G1Affine]{n: q.points.n, decode: from.DecodeG1}}
 }
 
 func BenchmarkSumBits(b *testing.B) {
 	const n = 1 << 18
-	q := benchQuery(n)
+	q, _ := keyOf(n)
+	l := queryG1{StageL, newSlotSet(fullBits(n)), pointsG1(q)}
 	rng := rand.New(rand.NewPCG(8, 9))
 	s := &selection{ones: r1cs.NewBitset(n)}
 	for i := range s.ones {
 		s.ones[i] = rng.Uint64()
 	}
-	for _, c := range []struct {
-		name string
-		q    *queryG1
-	}{{"resident", q}, {"mapped", mapped(q)}} {
-		b.Run(c.name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := c.q.sum(context.Background(), s, DefaultSlice, func(float64) {}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*s.ones.Count()), "ns/point")
-		})
-	}
-}
-
-func BenchmarkMSM(b *testing.B) {
-	for _, logN := range []int{14, 16, 18} {
-		n := 1 << logN
-		q := benchQuery(n)
-		for name, values := range map[string]fr.Vector{"full": randomVector(10, n), "byte": bytesOnly(n)} {
-			b.Run(fmt.Sprintf("%s/2^%d", name, logN), func(b *testing.B) {
-				s := &selection{ones: r1cs.NewBitset(n), w: &r1cs.Assignment{Elements: values}}
-				for i := range n {
-					s.others = append(s.others, other{uint32(i), uint32(i)})
-				}
-				for b.Loop() {
-					if _, err := q.sum(context.Background(), s, DefaultSlice, func(float64) {}); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/point")
-			})
+	testutil.CPUTime(b, s.ones.Count(), func() {
+		if _, err := l.sumOnes(context.Background(), s, affine.G1, func(float64) {}); err != nil {
+			b.Fatal(err)
 		}
-	}
-}
-
-func bytesOnly(n int) fr.Vector {
-	v := make(fr.Vector, n)
-	for i := range v {
-		v[i] = fr.NewElement(uint64(i%254 + 2))
-	}
-	return v
+	})
 }

@@ -80,11 +80,14 @@ func (r *run) all(ctx context.Context, w *r1cs.Assignment) error {
 	g.Go(func() error { return r.sumH(ctx, w) })
 	g.Go(func() error {
 		s := r.sel(w)
+		if err := runQuery(ctx, r, &r.b2, s, newMultiplier(affine.G2, min(len(s.others), r.b2.points.from.N)), &r.sums.B2); err != nil {
+			return err
+		}
+		m := newMultiplier(affine.G1, len(s.others))
 		return inOrder(
-			func() error { return runQuery(ctx, r, &r.b2, s, &r.sums.B2) },
-			func() error { return runQuery(ctx, r, &r.l, s, &r.sums.L) },
-			func() error { return runQuery(ctx, r, &r.a, s, &r.sums.A) },
-			func() error { return runQuery(ctx, r, &r.b1, s, &r.sums.B1) },
+			func() error { return runQuery(ctx, r, &r.l, s, m, &r.sums.L) },
+			func() error { return runQuery(ctx, r, &r.a, s, m, &r.sums.A) },
+			func() error { return runQuery(ctx, r, &r.b1, s, m, &r.sums.B1) },
 		)
 	})
 	return g.Wait()
@@ -119,9 +122,9 @@ func (r *run) stage(name string, work func(report func(float64)) error) error {
 	return nil
 }
 
-func runQuery[P affine.Point[F], F any, PF affine.Field[F]](ctx context.Context, r *run, q *query[P, F, PF], s *selection, to *P) error {
+func runQuery[A any](ctx context.Context, r *run, q *query[A], s *selection, m *multiplier[A], to *A) error {
 	return r.stage(q.name, func(report func(float64)) (err error) {
-		*to, err = q.sum(ctx, s, r.opt.Slice, report)
+		*to, err = q.sum(ctx, s, m, report)
 		return err
 	})
 }
@@ -158,27 +161,22 @@ func (p *prover) rows(ctx context.Context, w *r1cs.Assignment, a, b fr.Vector) e
 	return nil
 }
 
-// queryH sums query h: every point is used and every scalar is large.
-func (p *prover) queryH(ctx context.Context, h []fr.Element, report func(float64)) (bls12381.G1Affine, error) {
-	var total affine.SumG1
-	var buf []bls12381.G1Affine
-	if p.h.held == nil {
-		buf = make([]bls12381.G1Affine, min(p.opt.Slice, len(h)))
-	}
-	for from := 0; from < len(h); from += p.opt.Slice {
-		n := min(p.opt.Slice, len(h)-from)
-		points, err := p.h.slice(ctx, buf, from, n)
-		if err != nil {
-			return bls12381.G1Affine{}, err
+// queryH sums query h: every point is used and every scalar is large. The
+// scalars are spent.
+func (p *prover) queryH(ctx context.Context, h []fr.Element, report func(float64)) (none bls12381.G1Affine, err error) {
+	m := newMultiplier(affine.G1, len(h))
+	positions := make([]uint32, min(affine.Part, len(h)))
+	for from := 0; from < len(h); from += affine.Part {
+		n := min(affine.Part, len(h)-from)
+		for i := range n {
+			positions[i] = uint32(from + i)
 		}
-		part, err := msmG1(points, h[from:from+n])
-		if err != nil {
-			return part, err
+		if err := m.add(ctx, p.h, positions[:n], h[from:from+n]); err != nil {
+			return none, err
 		}
-		total.Add(&part)
 		report(float64(from+n) / float64(len(h)))
 	}
-	return total.Total(), ctx.Err()
+	return m.sum.Total(ctx)
 }
 
 // counter returns a function that, called once a piece by any goroutine,

@@ -4,155 +4,109 @@
 // that do not depend on each other share one inversion (Montgomery's trick:
 // multiply all differences up, invert the product, walk back), so an addition
 // costs five multiplications and a square instead of the eleven of mixed
-// Jacobian addition. [Adder] is that step, [Sum] adds a stream of points with
-// it, [Table] multiplies a fixed point by many scalars.
+// Jacobian addition. Everything here is lists of such additions: [Sum] adds a
+// stream of points, [Table] multiplies a fixed point by many scalars, and
+// [MultiExp] sums points times scalars by Pippenger's buckets.
 //
-// The package is generic over the group: [G1] and [G2] of BLS12-381 differ in
-// the coordinate field alone. The zero value of a point is infinity, as in
-// gnark-crypto.
+// Points are kept in one of two forms. Where the processor can, they are those
+// of package lanes, which adds eight at a time; elsewhere, and with the build
+// tag purego, gnark-crypto's. [G1] and [G2] are the engines of the two groups in
+// the form that suits the processor. The zero value of a point is infinity in
+// either form, as in gnark-crypto.
 //
 // Invariants:
 //
 //  1. Results are exact for all inputs: infinity, equal points and opposite
-//     points take their own branch.
+//     points take their own branch. Sums of group elements in affine form are
+//     unique, so both forms give the same bytes.
 //  2. The curve's b does not occur, so points need not be on the curve for the
 //     package to be safe; they are not checked.
 package affine
 
 import (
+	"context"
+
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fp"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 )
 
-// Field is the arithmetic of a coordinate field with elements F.
-type Field[F any] interface {
-	*F
-	Add(x, y *F) *F
-	Sub(x, y *F) *F
-	Mul(x, y *F) *F
-	Square(x *F) *F
-	Double(x *F) *F
-	Neg(x *F) *F
-	Inverse(x *F) *F
-	Equal(x *F) bool
-	IsZero() bool
-	SetOne() *F
+// Engine computes in one group. A is gnark-crypto's form of its points.
+type Engine[A any] interface {
+	// NewList makes room for n points.
+	NewList(n int) List[A]
+	// NewSum makes an empty sum.
+	NewSum() Sum[A]
+	// NewTable makes a table of multiples of p for windows of w bits, 2 to 17.
+	NewTable(p A, w int) Table[A]
+	// NewMultiExp makes an empty sum of points times scalars, meant for about n
+	// of them and worked on by a number of goroutines.
+	NewMultiExp(n, workers int) MultiExp[A]
 }
 
-// Point is an affine point with coordinates in F.
-type Point[F any] interface {
-	~struct{ X, Y F }
+// List is a list of points in an engine's form. Parts of it may be written by
+// several goroutines.
+type List[A any] interface {
+	Len() int
+	// Part is the points from, from+1, ... to-1, in the same storage.
+	Part(from, to int) List[A]
+	// Load copies points to the front.
+	Load(points []A)
+	// Decode reads uncompressed points, as proving keys have them, to the front.
+	// False means that there is something else than finite points with
+	// coordinates below p and no flags, or that the engine leaves decoding to
+	// its caller; the list is of no use then until it is loaded.
+	Decode(raw []byte) bool
 }
 
-// point gives generic code the coordinates of a Point, which converts to it.
-type point[F any] struct{ X, Y F }
+// Sum adds a stream of points. One goroutine may use it at a time.
+type Sum[A any] interface {
+	// Add adds all points of a list, which may be reused then.
+	Add(points List[A])
+	// Total is the sum of all points since the last Total, and empties the sum.
+	Total() A
+}
 
-// The types of the two groups.
-type (
-	// SumG1 sums points of G1.
-	SumG1 = Sum[bls12381.G1Affine, fp.Element, *fp.Element]
-	// SumG2 sums points of G2.
-	SumG2 = Sum[bls12381.G2Affine, bls12381.E2, *bls12381.E2]
-	// TableG1 multiplies a fixed point of G1.
-	TableG1 = Table[bls12381.G1Affine, fp.Element, *fp.Element]
-	// TableG2 multiplies a fixed point of G2.
-	TableG2 = Table[bls12381.G2Affine, bls12381.E2, *bls12381.E2]
+// MultiExp sums points times scalars. One goroutine may use it at a time.
+type MultiExp[A any] interface {
+	// Add adds points[i] times scalars[i] for all i. It may be ended early with
+	// the context's error; the sum is of no use then. The scalars are spent.
+	// Calls with [Part] points are best.
+	Add(ctx context.Context, points List[A], scalars []fr.Element) error
+	// Total is the sum of all that was added, and empties the sum.
+	Total(ctx context.Context) (A, error)
+	// Bytes is the memory held, a list of Part points for Add included.
+	Bytes() int64
+}
+
+// Table holds multiples of one point for multiplication by many scalars. It is
+// immutable; several goroutines may multiply with it.
+type Table[A any] interface {
+	// Mul sets dst[i] to scalars[i] times the point, with one goroutine.
+	Mul(dst []A, scalars []fr.Element)
+}
+
+// G1 and G2 are the engines of the two groups.
+var (
+	G1 = newEngineG1()
+	G2 = newEngineG2()
 )
 
-// Adder adds lists of points. It holds scratch only; the zero value is ready
-// and one goroutine may use it at a time.
-type Adder[P Point[F], F any, PF Field[F]] struct {
-	den []F    // what each addition divides by; meaningless where op is done
-	pre []F    // product of the den before
-	op  []step // how each addition is finished
-	run F      // running product, then running inverse
-
-	// Locals of prepare and finish: a method call on a type parameter makes
-	// its operands escape, so they live here.
-	u, v point[F]
-	t    [3]F
-}
-
-type step uint8
-
-const (
-	stepDone   step = iota // the sum is already in place
-	stepAdd                // chord
-	stepDouble             // tangent
-)
-
-// Add sets acc[i] to acc[i] + q[i]. The lists have one length and share no
-// storage.
-func (a *Adder[P, F, PF]) Add(acc, q []P) {
-	if n := len(acc); len(a.den) < n {
-		a.den, a.pre, a.op = make([]F, n), make([]F, n), make([]step, n)
-	}
-	PF(&a.run).SetOne()
-	for i := range acc {
-		a.op[i] = a.prepare(&acc[i], &q[i], &a.den[i])
-		if a.op[i] != stepDone {
-			a.pre[i] = a.run
-			PF(&a.run).Mul(&a.run, &a.den[i])
-		}
-	}
-	PF(&a.run).Inverse(&a.run)
-	for i := len(acc) - 1; i >= 0; i-- {
-		if a.op[i] == stepDone {
-			continue
-		}
-		inverse := PF(&a.pre[i])
-		inverse.Mul(&a.run, &a.pre[i])
-		PF(&a.run).Mul(&a.run, &a.den[i])
-		a.finish(a.op[i], &acc[i], &q[i], inverse)
+func plainEngineG1() Engine[bls12381.G1Affine] {
+	return &engine[bls12381.G1Affine, bls12381.G1Affine]{
+		adder: func() adder[bls12381.G1Affine] { return new(plainG1) },
+		load:  copyPoints[bls12381.G1Affine], store: copyPoints[bls12381.G1Affine],
+		negate: func(p *bls12381.G1Affine) { p.Neg(p) },
+		horner: hornerG1,
 	}
 }
 
-// prepare finds the denominator of the slope of the line through p and q, or
-// puts p+q into p where there is no slope.
-func (a *Adder[P, F, PF]) prepare(p, q *P, den *F) step {
-	a.u, a.v = point[F](*p), point[F](*q)
-	if infinite[F, PF](&a.v) {
-		return stepDone
+func plainEngineG2() Engine[bls12381.G2Affine] {
+	return &engine[bls12381.G2Affine, bls12381.G2Affine]{
+		adder: func() adder[bls12381.G2Affine] { return new(plainG2) },
+		load:  copyPoints[bls12381.G2Affine], store: copyPoints[bls12381.G2Affine],
+		negate: func(p *bls12381.G2Affine) { p.Neg(p) },
+		horner: hornerG2,
 	}
-	if infinite[F, PF](&a.u) {
-		*p = *q
-		return stepDone
-	}
-	PF(den).Sub(&a.v.X, &a.u.X)
-	if !PF(den).IsZero() {
-		return stepAdd
-	}
-	if !PF(&a.u.Y).Equal(&a.v.Y) || PF(&a.u.Y).IsZero() {
-		var inf P
-		*p = inf
-		return stepDone
-	}
-	PF(den).Double(&a.u.Y)
-	return stepDouble
 }
 
-func infinite[F any, PF Field[F]](p *point[F]) bool {
-	return PF(&p.X).IsZero() && PF(&p.Y).IsZero()
-}
-
-// finish puts p+q into p, given the inverse of prepare's denominator.
-func (a *Adder[P, F, PF]) finish(op step, p, q *P, inverse PF) {
-	a.u, a.v = point[F](*p), point[F](*q)
-	u, v := &a.u, &a.v
-	slope, x, y := PF(&a.t[0]), PF(&a.t[1]), PF(&a.t[2])
-	if op == stepAdd {
-		slope.Sub(&v.Y, &u.Y)
-	} else {
-		x.Square(&u.X)
-		slope.Double(x)
-		slope.Add(slope, x)
-	}
-	slope.Mul(slope, inverse)
-	x.Square(slope)
-	x.Sub(x, &u.X)
-	x.Sub(x, &v.X)
-	y.Sub(&u.X, x)
-	y.Mul(y, slope)
-	y.Sub(y, &u.Y)
-	*p = P(point[F]{*x, *y})
-}
+func copyPoints[A any](dst, src []A) { copy(dst, src) }

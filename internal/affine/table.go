@@ -1,25 +1,31 @@
 package affine
 
 import (
+	"math/big"
+	"math/bits"
 	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+
+	"cuzk/internal/lanes"
 )
 
-// scalarBits is the length of a scalar after Table has made it at most (r-1)/2.
-const scalarBits = fr.Bits - 1
-
-// Table holds multiples of one point for multiplication by many scalars: for
-// each window j of w bits the points k·2^(wj)·P with 1 <= k <= 2^(w-1). It is
-// immutable; several goroutines may multiply with it.
-type Table[P Point[F], F any, PF Field[F]] struct {
+// table implements [Table]: for each window j of w bits the points
+// (2k+1)·2^(wj)·P with 0 <= k < 2^(w-1).
+//
+// Scalars are made odd (r, the order, is odd, so s or r-s is), and an odd number
+// has digits that are all odd: with h = (s-1)/2, digit j is 2u+1-2^w for the
+// window u of h, but for the last window, where it is 2u+1. So no digit is zero
+// and every window is an addition like every other.
+type table[P comparable, A any] struct {
+	e     *engine[P, A]
 	width int
-	rows  [][]P // rows[j][k-1] = k·2^(wj)·P
+	rows  [][]P // rows[j][k] = (2k+1)·2^(wj)·P
 }
 
 // WindowFor is the window width in bits that makes n multiplications cheapest,
 // the making of the table included. No table is wider than 17: a G1 table is
-// 94 MiB then, and wider ones gain less than they lose to the memory.
+// 120 MiB then, and wider ones gain less than they lose to the memory.
 func WindowFor(n int) int {
 	best, cost := 2, 0
 	for w := 2; w <= 17; w++ {
@@ -30,129 +36,160 @@ func WindowFor(n int) int {
 	return best
 }
 
-// windows is the number of windows of w bits. Digits are signed, so the last
-// window must have room for a carry.
-func windows(w int) int { return (scalarBits + w) / w }
+// windows is the number of windows of w bits in a scalar.
+func windows(w int) int { return (fr.Bits + w - 1) / w }
 
-// NewTable makes the table of p with windows of w bits (2 to 17). The rows are
-// made in parallel.
-func NewTable[P Point[F], F any, PF Field[F]](p P, w int) *Table[P, F, PF] {
-	t := &Table[P, F, PF]{width: w, rows: make([][]P, windows(w))}
-	var adder Adder[P, F, PF]
+// NewTable makes the rows in parallel.
+func (e *engine[P, A]) NewTable(p A, w int) Table[A] {
+	t := &table[P, A]{e: e, width: w, rows: make([][]P, windows(w))}
+	adder := e.adder()
+	base := make([]P, 1)
+	e.load(base, []A{p})
 	var wg sync.WaitGroup
-	base := []P{p}
 	for j := range t.rows {
 		row := make([]P, 1<<(w-1))
 		row[0] = base[0]
 		t.rows[j] = row
-		wg.Go(func() { multiples[P, F, PF](row) })
+		wg.Go(func() { e.oddMultiples(row) })
 		for range w {
-			same := base[0]
-			adder.Add(base, []P{same})
+			adder.Accumulate(base, []P{base[0]}, inOrder[:1])
 		}
 	}
 	wg.Wait()
 	return t
 }
 
-// multiples fills row[k-1] = k·row[0] by doubling the filled part: the next k
-// are the first k plus the last of them.
-func multiples[P Point[F], F any, PF Field[F]](row []P) {
-	var adder Adder[P, F, PF]
-	step := make([]P, 0, lanes)
-	for done := 1; done < len(row); {
-		top := row[done-1]
-		for at := 0; at < done; at += lanes {
-			n := min(lanes, done-at)
-			step = step[:0]
-			for range n {
-				step = append(step, top)
+// oddMultiples fills row[k] with (2k+1)·row[0] by doubling the filled part: the
+// next n are the first n plus 2n·row[0].
+func (e *engine[P, A]) oddMultiples(row []P) {
+	adder := e.adder()
+	step := []P{row[0]}
+	ops := make([]Op, lanes.Batch)
+	for n := 1; n < len(row); n *= 2 {
+		adder.Accumulate(step, []P{step[0]}, inOrder[:1])
+		for at := 0; at < n; at += len(ops) {
+			part := ops[:min(len(ops), n-at)]
+			for i := range part {
+				part[i].A = uint32(at + i)
 			}
-			next := row[done+at : done+at+n]
-			copy(next, row[at:])
-			adder.Add(next, step)
+			adder.Add(row[n+at:n+at+len(part)], row[:n], step, part)
 		}
-		done *= 2
 	}
 }
 
-// Bytes is the size of the table for points of size bytes.
-func (t *Table[P, F, PF]) Bytes(size int) int { return len(t.rows) * size << (t.width - 1) }
-
-// Mul sets dst[i] to scalars[i]·P for all i, with one goroutine.
-func (t *Table[P, F, PF]) Mul(dst []P, scalars []fr.Element) {
-	m := multiplier[P, F, PF]{t: t}
+// Mul adds one window for a batch of scalars at a time.
+func (t *table[P, A]) Mul(dst []A, scalars []fr.Element) {
+	m := &multiplier[P, A]{table: t, adder: t.e.adder()}
+	n := min(lanes.Batch, len(dst))
+	m.acc, m.halves, m.ops = make([]P, n), make([][4]uint64, n), make([]Op, n)
 	for len(dst) > 0 {
-		n := min(lanes, len(dst))
+		n := min(lanes.Batch, len(dst))
 		m.mul(dst[:n], scalars[:n])
 		dst, scalars = dst[n:], scalars[n:]
 	}
 }
 
-// multiplier is the scratch of Mul: one addition a window for all of its
-// lanes together.
-type multiplier[P Point[F], F any, PF Field[F]] struct {
-	t       *Table[P, F, PF]
-	adder   Adder[P, F, PF]
-	scalars [lanes][4]uint64
-	negate  [lanes]bool
-	carry   [lanes]bool
-	pick    [lanes]P
-	neg     point[F]
+// multiplier is the scratch of Mul.
+type multiplier[P comparable, A any] struct {
+	*table[P, A]
+	adder  adder[P]
+	acc    []P
+	halves [][4]uint64 // (s-1)/2 of the odd scalar, its sign in the highest bit
+	ops    []Op
 }
 
-func (m *multiplier[P, F, PF]) mul(dst []P, scalars []fr.Element) {
-	for i := range dst {
-		s := scalars[i]
-		if m.negate[i] = s.LexicographicallyLargest(); m.negate[i] {
-			s.Neg(&s)
+func (m *multiplier[P, A]) mul(dst []A, scalars []fr.Element) {
+	n := len(dst)
+	for i := range n {
+		m.halves[i] = half(&scalars[i])
+	}
+	for j := range m.rows {
+		for i := range n {
+			m.ops[i] = Op{A: uint32(i), B: m.digit(i, j)}
 		}
-		m.scalars[i] = s.Bits()
-		m.carry[i] = false
-	}
-	clear(dst)
-	for j := range m.t.rows {
-		for i := range dst {
-			m.choose(i, j)
+		if j == 0 {
+			m.first(m.acc[:n])
+			continue
 		}
-		m.adder.Add(dst, m.pick[:len(dst)])
+		m.adder.Accumulate(m.acc, m.rows[j], m.ops[:n])
+	}
+	m.e.store(dst, m.acc[:n])
+}
+
+// first copies the points of the first window.
+func (m *multiplier[P, A]) first(acc []P) {
+	for i := range acc {
+		ref := m.ops[i].B
+		acc[i] = m.rows[0][ref&^minus]
+		if ref&minus != 0 {
+			m.e.negate(&acc[i])
+		}
 	}
 }
 
-// choose puts the multiple for window j of scalar i into pick[i]. Digits
-// above half the window count down from the next one.
-func (m *multiplier[P, F, PF]) choose(i, j int) {
-	w := m.t.width
-	digit := window(&m.scalars[i], j*w, w)
-	if m.carry[i] {
-		digit++
+const signBit = 1 << 63 // in the highest word of a scalar
+
+// half is (s-1)/2 for an odd s; an even one is taken from r, with the sign bit.
+func half(x *fr.Element) (h [4]uint64) {
+	h = x.Bits()
+	sign := uint64(0)
+	if h[0]&1 == 0 {
+		h, sign = fromOrder(h), signBit
 	}
-	negate := m.negate[i]
-	if m.carry[i] = digit > 1<<(w-1); m.carry[i] {
-		digit, negate = 1<<w-digit, !negate
+	for i := range h {
+		h[i] >>= 1
+		if i < 3 {
+			h[i] |= h[i+1] << 63
+		}
 	}
-	if digit == 0 {
-		var inf P
-		m.pick[i] = inf
-		return
-	}
-	m.pick[i] = m.t.rows[j][digit-1]
-	if negate {
-		m.neg = point[F](m.pick[i])
-		PF(&m.neg.Y).Neg(&m.neg.Y)
-		m.pick[i] = P(m.neg)
-	}
+	h[3] |= sign
+	return h
 }
 
-// window is bits [from, from+w) of s; bits above 256 are zero.
-func window(s *[4]uint64, from, w int) int {
+// order is r in words, halfOrder (r-1)/2.
+var order, halfOrder = words(fr.Modulus()), words(new(big.Int).Rsh(fr.Modulus(), 1))
+
+func words(x *big.Int) (w [4]uint64) {
+	for i := range w {
+		w[i] = new(big.Int).Rsh(x, uint(64*i)).Uint64()
+	}
+	return w
+}
+
+// fromOrder is r - s.
+func fromOrder(s [4]uint64) (d [4]uint64) {
+	var borrow uint64
+	for i := range d {
+		d[i], borrow = bits.Sub64(order[i], s[i], borrow)
+	}
+	return d
+}
+
+// digit is where in row j the point of window j of scalar i is.
+func (m *multiplier[P, A]) digit(i, j int) uint32 {
+	h := &m.halves[i]
+	half := uint32(1) << (m.width - 1)
+	u := uint32(window(h, j*m.width, m.width))
+	var ref uint32
+	switch {
+	case j == len(m.rows)-1:
+		ref = u
+	case u >= half:
+		ref = u - half
+	default:
+		ref = (half - 1 - u) | minus
+	}
+	return ref ^ uint32(h[3]>>63)<<31
+}
+
+// window is bits [from, from+w) of s without the sign bit; bits above are zero.
+func window(s *[4]uint64, from, w int) uint64 {
 	word, off := from>>6, from&63
-	if word > 3 {
-		return 0
-	}
 	x := s[word] >> off
-	if off+w > 64 && word < 3 {
+	if word == 3 {
+		x = s[word] &^ signBit >> off
+	} else if off+w > 64 {
 		x |= s[word+1] << (64 - off)
 	}
-	return int(x & (1<<w - 1))
+	return x & (1<<w - 1)
 }
