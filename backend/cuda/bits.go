@@ -64,7 +64,7 @@ func (p *bitsPlan) carve(f facts, c *carver) {
 	p.prefix = c.take(f.prefixBytes(p.curve))
 	p.slots[0] = c.take((n/2 + 2) * p.curve.point)
 	p.slots[1] = c.take((n/4 + 2) * p.curve.point)
-	p.exceptions = c.take(4)
+	p.exceptions = c.take(exceptionBytes)
 }
 
 // planBits halves the pass, in whole chunks, until it fits the memory.
@@ -141,7 +141,7 @@ func (s *Summer) bitsPass(ctx context.Context, p *bitsPlan, points, words gpu.Me
 	if err != nil {
 		return nil, err
 	}
-	exceptions, err := s.readWord(ctx, 0, p.exceptions)
+	exceptions, err := s.readWord(ctx, 0, p.exceptions.Slice(0, 4))
 	if err != nil {
 		return nil, err
 	}
@@ -158,13 +158,14 @@ func bitsTree(q *steps, p *bitsPlan, points gpu.Memory, set int64) int {
 	q.fill(p.refs.Slice(set*4, 4), 0xff)
 	a := additions{
 		curve: p.curve, ops: p.refs, count: (set + 1) / 2, base: points, slots: p.slots[1], out: p.slots[0],
-		prefix: p.prefix, exception: p.exceptions,
+		prefix: p.prefix, exception: p.exceptions, exact: set <= 2,
 	}
 	q.add(a)
 	half := 0
 	for n := a.count; n > 1; n = (n + 1) / 2 {
 		q.launch("msm_pair_ops", perThread((n+1)/2), gpu.Memory{}, uint32(0), uint32(n), p.ops)
 		a.ops, a.count, a.slots, a.out = p.ops, (n+1)/2, p.slots[half], p.slots[1-half]
+		a.exact = a.count == 1
 		q.add(a)
 		half = 1 - half
 	}

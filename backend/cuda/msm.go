@@ -29,6 +29,7 @@ type Summer struct {
 	dev        device
 	code       *sumCode
 	exceptions atomic.Uint64
+	windows    int // of every MSM; 0 lets the plan choose
 }
 
 // ScalarForm says how scalars are encoded.
@@ -45,11 +46,12 @@ const (
 type curve struct {
 	ops          string // kernel of additions
 	point, field int64  // bytes
+	stage        int    // bytes of a warp's stage_t (kernels/msm/ops_async.cuh)
 }
 
 var (
-	curveG1 = curve{"g1_ops", bls12381.SizeOfG1AffineUncompressed, 48}
-	curveG2 = curve{"g2_ops", bls12381.SizeOfG2AffineUncompressed, 96}
+	curveG1 = curve{"g1_ops", bls12381.SizeOfG1AffineUncompressed, 48, 11776}
+	curveG2 = curve{"g2_ops", bls12381.SizeOfG2AffineUncompressed, 96, 23552}
 )
 
 // NewSummer loads the kernels of sums on the owner's device. The stream must come

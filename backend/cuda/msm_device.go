@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,21 +43,26 @@ type facts struct {
 	sms       int
 	shared    int            // bytes a block may ask for
 	opsBlocks map[string]int // blocks of 128 threads an SM holds, by kernel
+	async     bool           // additions by asynchronous copies
+	binBlock  int            // threads of a block that sorts bins; 0 for those that move
+	depth     int            // additions of a lane that share an inversion; 0 for opsDepth
 }
 
 // marks is how many marks a device has.
 const marks = 3
 
-// sumModules are the modules with the kernels of sums; sumKernels what is used of
-// each.
+// sumModules are the modules with the kernels of sums, and what is used of each.
 var sumModules = map[string][]string{
-	"msm_g1": {"g1_ops"},
-	"msm_g2": {"g2_ops"},
+	"msm_g1":       {"g1_ops"},
+	"msm_g2":       {"g2_ops"},
+	"msm_g1_async": {"g1_ops_async"},
+	"msm_g2_async": {"g2_ops_async"},
 	"msm_sort": {
-		"msm_recode", "msm_fixed_refs", "msm_hist0", "msm_hist1", "msm_scatter0", "msm_scatter1",
+		"msm_recode", "msm_fixed_refs", "msm_count_digits", "msm_sort_flags", "msm_move_digits", "msm_sort_bins",
+		"msm_count_pairs", "msm_move_pairs", "msm_clear_ranges", "msm_bounds", "msm_ends_to_sizes",
 	},
 	"msm_tree": {
-		"msm_bounds", "msm_sizes", "msm_scan_sums", "msm_scan_top", "msm_scan_apply", "msm_tree_ops", "msm_tree_refs",
+		"msm_sizes", "msm_scan_sums", "msm_scan_top", "msm_scan_apply", "msm_tree_bases", "msm_tree_even", "msm_tree_ops", "msm_tree_refs",
 		"msm_reduce_ops", "msm_copy_ops", "msm_bit_ops", "msm_pair_ops", "msm_table_ops", "msm_bits_count", "msm_bits_list",
 	},
 }
@@ -76,47 +83,93 @@ type sumCode struct {
 	facts   facts
 }
 
-// loadSums loads the modules and reads what the plans need.
+// asyncMajor is the compute capability from which cards copy asynchronously.
+const asyncMajor = 8
+
+// loadSums loads the modules and reads what the plans need. Of the two forms of
+// the additions only the one that suits the card is compiled.
 func loadSums(c *gpu.Context) (*sumCode, error) {
 	code := &sumCode{kernels: map[string]gpu.Function{}}
+	async := c.Device().Major >= asyncMajor
 	for name, list := range sumModules {
+		_, has := sumModules[name+"_async"]
+		isAsync := strings.HasSuffix(name, "_async")
+		if has && async || isAsync && !async {
+			continue
+		}
 		image, err := kernels.PTX(name)
+		if err == nil && isAsync {
+			image, err = raiseTarget(image)
+		}
+		if err == nil {
+			err = code.load(c, name, image, list)
+		}
 		if err != nil {
 			return nil, err
-		}
-		m, err := c.LoadModule(name, image)
-		if err != nil {
-			return nil, err
-		}
-		code.modules = append(code.modules, m)
-		for _, k := range list {
-			if code.kernels[k], err = c.Function(m, k); err != nil {
-				return nil, err
-			}
 		}
 	}
-	return code, code.prepare(c)
+	return code, code.prepare(c, async)
 }
 
-func (s *sumCode) prepare(c *gpu.Context) error {
+// raiseTarget declares PTX for the first target with asynchronous copies. All
+// modules are compiled for an older one; these instructions come in as text.
+func raiseTarget(ptx []byte) ([]byte, error) {
+	for _, line := range [][2]string{{".version 6.3\n", ".version 7.0\n"}, {".target sm_75\n", ".target sm_80\n"}} {
+		if !bytes.Contains(ptx, []byte(line[0])) {
+			return nil, fmt.Errorf("no line %q in the module: the kernels are built for another target", line[0])
+		}
+		ptx = bytes.Replace(ptx, []byte(line[0]), []byte(line[1]), 1)
+	}
+	return ptx, nil
+}
+
+func (s *sumCode) load(c *gpu.Context, name string, image []byte, list []string) error {
+	m, err := c.LoadModule(name, image)
+	if err != nil {
+		return err
+	}
+	s.modules = append(s.modules, m)
+	for _, k := range list {
+		if s.kernels[k], err = c.Function(m, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sumCode) prepare(c *gpu.Context, async bool) error {
 	d := c.Device()
-	s.facts = facts{sms: d.SMs, shared: d.Shared, opsBlocks: map[string]int{}}
-	for _, k := range []string{"msm_scatter0", "msm_scatter1"} {
+	s.facts = facts{sms: d.SMs, shared: d.Shared, opsBlocks: map[string]int{}, async: async}
+	for _, k := range []string{"msm_move_digits", "msm_sort_bins", "msm_move_pairs"} {
 		if err := c.AllowShared(s.kernels[k], d.Shared); err != nil {
 			return err
 		}
 	}
-	for _, k := range []string{"g1_ops", "g2_ops"} {
-		n, err := c.BlocksPerSM(s.kernels[k], opsThreads, 0)
+	for _, cv := range []curve{curveG1, curveG2} {
+		kernel, shared := s.facts.additions(cv)
+		if shared > 0 {
+			if err := c.AllowShared(s.kernels[kernel], shared); err != nil {
+				return err
+			}
+		}
+		n, err := c.BlocksPerSM(s.kernels[kernel], opsThreads, shared)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return fmt.Errorf("kernel %s does not fit device %s", k, d.UUID)
+			return fmt.Errorf("kernel %s does not fit device %s", kernel, d.UUID)
 		}
-		s.facts.opsBlocks[k] = n
+		s.facts.opsBlocks[cv.ops] = n
 	}
 	return nil
+}
+
+// additions is the kernel of a curve's additions and its dynamic shared memory.
+func (f facts) additions(cv curve) (kernel string, shared int) {
+	if f.async {
+		return cv.ops + "_async", cv.stage * opsThreads / 32
+	}
+	return cv.ops, 0
 }
 
 func (d *card) facts() facts { return d.code.facts }
@@ -144,7 +197,15 @@ func (q *cardQueue) launch(kernel string, s shape, args ...any) error {
 
 func (q *cardQueue) fill(m gpu.Memory, v byte) error { return q.ctx.Memset(m, v, q.stream) }
 
-func (q *cardQueue) upload(dst gpu.Memory, src []byte) error { return q.ctx.Upload(dst, src) }
+// upload waits for the default stream too: a copy from pageable memory returns
+// when the driver has the data, which may be before the device has, and the
+// default stream does not order it before work of ours.
+func (q *cardQueue) upload(dst gpu.Memory, src []byte) error {
+	if err := q.ctx.Upload(dst, src); err != nil {
+		return err
+	}
+	return q.ctx.SyncStream(gpu.Stream{})
+}
 
 func (q *cardQueue) download(dst []byte, src gpu.Memory) error { return q.ctx.Download(dst, src) }
 

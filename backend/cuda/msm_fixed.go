@@ -88,7 +88,7 @@ func (s *Summer) table(ctx context.Context, cv curve, row []byte, table, scratch
 	}
 	f := s.dev.facts()
 	c := carver{mem: scratch}
-	ops, prefix, exceptions := c.take(fixedWindows*fixedRows/2*8), c.take(f.prefixBytes(cv)), c.take(4)
+	ops, prefix, exceptions := c.take(fixedWindows*fixedRows/2*8), c.take(f.prefixBytes(cv)), c.take(exceptionBytes)
 	if c.used > scratch.Bytes {
 		return fmt.Errorf("table of a fixed base: %d bytes of scratch memory, need %d", scratch.Bytes, c.used)
 	}
@@ -97,12 +97,13 @@ func (s *Summer) table(ctx context.Context, cv curve, row []byte, table, scratch
 		return err
 	}
 	err = s.enqueue(func(q *steps) {
+		q.fill(exceptions, 0)
 		for m := int64(1); m < fixedRows; m *= 2 {
 			n := fixedWindows * m
 			q.launch("msm_table_ops", perThread(n), uint32(m), ops)
 			q.add(additions{
 				curve: cv, ops: ops, count: n, base: table, slots: table,
-				out: table.Slice(n*cv.point, n*cv.point), prefix: prefix, exception: exceptions,
+				out: table.Slice(n*cv.point, n*cv.point), prefix: prefix, exception: exceptions, exact: true,
 			})
 		}
 		q.mark(0)
@@ -126,7 +127,7 @@ func (p *fixedPlan) carve(f facts, cv curve, n int64, c *carver) {
 	p.slots[0] = c.take(n * 8 * cv.point)
 	p.slots[1] = c.take(n * 4 * cv.point)
 	p.prefix = c.take(f.prefixBytes(cv))
-	p.exceptions = c.take(4)
+	p.exceptions = c.take(exceptionBytes)
 }
 
 // fixedPass is the most scalars of one pass.
@@ -168,6 +169,7 @@ func (s *Summer) fixed(ctx context.Context, cv curve, table gpu.Memory, k Scalar
 func (p *fixedPlan) pass(q *steps, cv curve, table gpu.Memory, k Scalars, out gpu.Memory) {
 	v, n := newWindows(fixedWindows), int64(k.Count)
 	b := v.bias()
+	q.fill(p.exceptions, 0)
 	q.launch("msm_fixed_refs", perThread(n), k.Memory, uint32(k.Count), uint32(k.Form), uint32(v.width), uint32(v.narrow),
 		b[0], b[1], b[2], b[3], p.refs)
 	a := additions{curve: cv, ops: p.refs, count: 8 * n, base: table, slots: table, out: p.slots[0], prefix: p.prefix, exception: p.exceptions}
@@ -176,7 +178,7 @@ func (p *fixedPlan) pass(q *steps, cv curve, table gpu.Memory, k Scalars, out gp
 		q.launch("msm_pair_ops", perThread(count), gpu.Memory{}, uint32(0), uint32(2*count), p.ops)
 		a.ops, a.count, a.slots, a.out = p.ops, count, p.slots[i%2], p.slots[1-i%2]
 		if count == n {
-			a.out = out
+			a.out, a.exact = out, true
 		}
 		q.add(a)
 	}

@@ -54,7 +54,7 @@ func hostedSources(dir string) error {
 		}
 	}
 	for from, to := range map[string]string{
-		"base.cuh": "field", "field.h": "field", "fp_ops.cuh": "field", "fr_ops.cuh": "field", "warp.cuh": "msm",
+		"base.cuh": "field", "field.h": "field", "fp_ops.cuh": "field", "fr_ops.cuh": "field", "warp.cuh": "msm", "lazy.cuh": "curve", "wide.cuh": "curve", "copy.cuh": "msm",
 	} {
 		data, err := os.ReadFile(filepath.Join(root, "msm/hosted", from))
 		if err != nil {
@@ -96,7 +96,7 @@ func newHosted(t testing.TB) *Summer {
 	}
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
 	d := &hosted{in: in, out: bufio.NewReader(out), calls: map[string]int{}}
-	d.fact = facts{sms: 2, shared: 99 << 10, opsBlocks: map[string]int{"g1_ops": 1, "g2_ops": 1}}
+	d.fact = facts{sms: 2, shared: 99 << 10, opsBlocks: map[string]int{"g1_ops": 1, "g2_ops": 1}, depth: 3, async: true}
 	return &Summer{dev: d}
 }
 

@@ -9,7 +9,7 @@ import (
 
 const (
 	opsThreads = 128 // of a block of additions
-	opsDepth   = 128 // most additions of a lane that share an inversion
+	opsDepth   = 128 // most additions of a lane that share an inversion, on cards
 
 	sortItems    = 16   // elements of a thread in a tile
 	sortMaxBins  = 4096 // of one pass; msm_sort.cu has the same numbers
@@ -21,8 +21,12 @@ const (
 	minWindows = 11 // so that buckets of a window have 23 bits at most
 	maxWindows = 40
 
+	// The counter of exceptions is followed, at 256 bytes, by a point at infinity
+	// that references to none are read from.
+	exceptionBytes = 256 + 192
+
 	refLimit  = 1 << 30 // indexes of points and slots
-	treeLevel = 32      // levels that the device counts
+	treeLevel = 32      // levels that the device counts, and the largest bucket
 )
 
 // windows cuts 255 bits of a signed scalar: the first narrow windows have width
@@ -73,9 +77,10 @@ type plan struct {
 	log      int // bucketBits
 	split    int // low bits of a bucket's index: the columns
 	halvings int // of rows and columns before the sums by bits
-	threads  int // of a block of the scatter
+	binLimit int // elements of a bin that one block sorts
+	threads  int // of a block that moves elements to bins
+	binBlock int // of a block that sorts bins
 	blocks   int // of the sort, a row
-	bits     [2]int
 
 	mem planMemory
 }
@@ -85,7 +90,7 @@ type plan struct {
 type planMemory struct {
 	digits, pairs, keys      gpu.Memory
 	table                    [2]gpu.Memory
-	counts                   gpu.Memory
+	counts, flags            gpu.Memory
 	sums                     gpu.Memory // of scans
 	values, begins, sizes    [2]gpu.Memory
 	totals                   [2]gpu.Memory
@@ -122,23 +127,29 @@ func newPlan(f facts, cv curve, n int, v windows, group, recoded int) plan {
 	}
 	p.split = p.log / 2
 	p.halvings = min(max(p.log-tail, 0), p.split)
-	p.bits = [2]int{p.log - p.log/2, p.log / 2}
 	p.threads = 512
-	for p.threads > 32 && (p.sortShared() > f.shared || p.tile()/2 >= n) {
+	for p.threads > 32 && (p.sortShared(p.sortBits()) > f.shared || p.tile()/2 >= n) {
 		p.threads /= 2
 	}
+	p.binBlock = p.threads
+	if f.binBlock != 0 {
+		p.binBlock = min(p.threads, f.binBlock)
+	}
 	p.blocks = max(1, min(f.sms, (n+p.tile()-1)/p.tile()))
+	p.binLimit = 4*(n>>(p.log/2)) + 8*p.tile()
 	return p
 }
 
 func (p *plan) tile() int { return p.threads * sortItems }
 
-// bins of the larger pass.
-func (p *plan) bins() int { return 1 << p.bits[0] }
+// sortBits is the bits of the larger step of the sort.
+func (p *plan) sortBits() int { return p.log - p.log/2 }
 
-// sortShared is the dynamic shared memory of the scatter.
-func (p *plan) sortShared() int {
-	return 8*p.tile() + p.threads/32*p.bins()*2 + 3*4*p.bins() + 4*40
+// sortShared is the dynamic shared memory of a step by so many bits.
+func (p *plan) sortShared(bits int) int { return sortShared(p.threads, bits) }
+
+func sortShared(threads, bits int) int {
+	return 8*threads*sortItems + threads/32*2<<bits + 3*4<<bits + 4*40
 }
 
 func (p *plan) tailBits() int { return p.log - p.halvings }
@@ -172,8 +183,16 @@ func (p *plan) opCount() int64 {
 // warps of a launch of additions that fills the device.
 func (f facts) warps(cv curve) int { return f.sms * f.opsBlocks[cv.ops] * opsThreads / 32 }
 
+// opsDepth is the most additions of a lane that share an inversion.
+func (f facts) opsDepth() int {
+	if f.depth == 0 {
+		return opsDepth
+	}
+	return f.depth
+}
+
 func (f facts) prefixBytes(cv curve) int64 {
-	return int64(f.warps(cv)) * 32 * opsDepth * cv.field
+	return int64(f.warps(cv)) * 32 * int64(f.opsDepth()) * cv.field
 }
 
 // carve lays the arrays out; the total is the carver's.
@@ -183,16 +202,17 @@ func (p *plan) carve(f facts, c *carver) {
 	m.digits = c.take(int64(p.recoded) * n * 4)
 	m.pairs = c.take(g * n * 8)
 	m.keys = c.take(g * n * 4)
-	cells := int64(p.bins())*int64(p.blocks) + 1
+	cells := int64(p.blocks)<<p.sortBits() + 1
 	scans := max(g*((cells+scanItems)/scanItems), int64(p.levels())*((g*nb+scanItems)/scanItems))
 	for i := range 2 {
 		m.table[i] = c.take(g * cells * 4)
 		m.values[i] = c.take(g * n * 4)
 		m.begins[i] = c.take(g * nb * 4)
 		m.sizes[i] = c.take(g * nb * 4)
-		m.totals[i] = c.take(treeLevel * 4)
+		m.totals[i] = c.take(2 * treeLevel * 4)
 	}
-	m.counts = c.take(2 * g * 4)
+	m.counts = c.take(g * 4)
+	m.flags = c.take(g * 4)
 	m.sums = c.take(scans * 4)
 	m.offsets = c.take(int64(p.levels()) * (g*nb + 1) * 4)
 	m.refs = c.take(g * nb * 4)
@@ -201,7 +221,7 @@ func (p *plan) carve(f facts, c *carver) {
 	m.tails = c.take(int64(p.windows.count*p.sides()) << p.tailBits() * p.curve.point)
 	m.descriptor = c.take(int64(p.maxSums()) * 8)
 	m.prefix = c.take(f.prefixBytes(p.curve))
-	m.exceptions = c.take(4)
+	m.exceptions = c.take(exceptionBytes)
 }
 
 func (p *plan) bytes(f facts) int64 {
@@ -211,14 +231,20 @@ func (p *plan) bytes(f facts) int64 {
 	return c.used
 }
 
-// cost estimates the time of a part in additions: those in buckets, those over
-// buckets, and the launches that wait for one inversion.
+// cost estimates the time of a part in additions: those in buckets with the sort
+// of their digits, those over buckets, and the launches that wait for an inversion.
+// The weights are from an H200, 2^20 to 2^27 points.
 func (p *plan) cost() float64 {
-	const launch = 200e3 // additions that a full device makes in 60 us
-	w, g := float64(p.windows.count), float64((p.windows.count+p.group-1)/p.group)
-	perBucket := max(1, p.n/p.buckets)
-	depth := float64(bits.Len(uint(perBucket)) + 2 + p.halvings)
-	total := w*float64(p.n) + 2*w*float64(p.buckets)*float64(p.sides())/2 + g*depth*launch
+	const launch, sort = 200e3, 0.15 // 60 us; 0.4 ms for 2^23 digits
+	groups := float64((p.windows.count + p.group - 1) / p.group)
+	depth := float64(bits.Len(uint(max(1, p.n/p.buckets))) + 2 + p.halvings)
+	total := float64(p.windows.count)*float64(p.n)*(1+sort) + groups*depth*launch
+	for w := range p.windows.count {
+		total += float64(p.sides()) * float64(int(1)<<p.windows.bucketBits(w))
+	}
+	if p.sortBits() == sortMaxBits {
+		total += float64(p.windows.count) * float64(p.n) * sort // blocks are half as large
+	}
 	total += float64(p.maxSums())*float64(int64(1)<<max(p.tailBits()-1, 0)) + float64(p.tailBits())*launch
 	if p.recoded < p.windows.count {
 		total += float64(p.windows.count-p.recoded) / float64(p.recoded) * float64(p.n) * 0.03
@@ -228,18 +254,23 @@ func (p *plan) cost() float64 {
 
 // fits says whether indexes and memory suffice.
 func (p *plan) fits(f facts, budget int64) bool {
-	return p.slotCount() < refLimit && int64(p.group)*int64(p.n) < refLimit && p.bits[0] <= sortMaxBits &&
-		p.sortShared() <= f.shared && p.bytes(f) <= budget
+	return p.slotCount() < refLimit && int64(p.group)*int64(p.n) < refLimit && p.sortBits() <= sortMaxBits &&
+		p.sortShared(p.sortBits()) <= f.shared && p.bytes(f) <= budget
 }
 
 // planMSM chooses the windows, the grouping and the number of parts for n scalars
-// with the least estimated cost in the memory.
-func planMSM(f facts, cv curve, n int, budget int64) (plan, error) {
+// with the least estimated cost in the memory. only, if not 0, is the number of
+// windows.
+func planMSM(f facts, cv curve, n int, budget int64, only int) (plan, error) {
 	var best plan
 	cost := -1.0
+	from, to := minWindows, maxWindows
+	if only != 0 {
+		from, to = only, only
+	}
 	for parts := 1; parts <= n && cost < 0; parts *= 2 {
 		size := (n + parts - 1) / parts
-		for count := minWindows; count <= maxWindows; count++ {
+		for count := from; count <= to; count++ {
 			p, ok := bestGrouping(f, cv, size, newWindows(count), budget)
 			if ok && (cost < 0 || p.cost() < cost) {
 				best, cost = p, p.cost()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 
 	gpu "cuzk/cuda"
 )
@@ -64,21 +65,29 @@ type additions struct {
 	count             int64
 	base, slots, out  gpu.Memory
 	prefix, exception gpu.Memory
+	exact             bool // coordinates below p, for readers outside; else below 2p
 }
 
-// add enqueues the list. The additions of a lane are shared out so that all
-// chunks are equal and at most opsDepth deep.
+// add enqueues the list, cut into chunks so that all warps get about the same
+// number of them, at most opsDepth additions a lane deep.
 func (s *steps) add(a additions) {
 	if a.count == 0 {
 		return
 	}
 	lanes := int64(s.facts.warps(a.curve)) * 32
-	rounds := (a.count + lanes*opsDepth - 1) / (lanes * opsDepth)
-	depth := (a.count + lanes*rounds - 1) / (lanes * rounds)
+	each, most := (a.count+lanes-1)/lanes, int64(s.facts.opsDepth())
+	// Several rounds even out the warps as long as they are not too shallow.
+	rounds := max((each+most-1)/most, min(4, each/32))
+	depth := (each + rounds - 1) / rounds
 	chunks := (a.count + 32*depth - 1) / (32 * depth)
 	blocks := min(int64(s.facts.sms*s.facts.opsBlocks[a.curve.ops]), (chunks+3)/4)
-	s.launch(a.curve.ops, shape{grid: int(blocks), rows: 1, block: opsThreads},
-		a.ops, uint32(a.count), uint32(depth), a.base, a.slots, a.out, a.prefix, a.exception)
+	exact := uint32(0)
+	if a.exact {
+		exact = 1
+	}
+	kernel, shared := s.facts.additions(a.curve)
+	s.launch(kernel, shape{grid: int(blocks), rows: 1, block: opsThreads, shared: shared},
+		a.ops, uint32(a.count), uint32(depth), a.base, a.slots, a.out, a.prefix, a.exception, exact)
 }
 
 // scan is an exclusive scan of rows of length words: out has rows one longer,
@@ -118,7 +127,7 @@ func (s *Summer) msm(ctx context.Context, cv curve, points gpu.Memory, k Scalars
 		return all, fmt.Errorf("%d bytes of points and %d of scalars are too few", points.Bytes, k.Memory.Bytes)
 	}
 	f := s.dev.facts()
-	p, err := planMSM(f, cv, k.Count, scratch.Bytes)
+	p, err := planMSM(f, cv, k.Count, scratch.Bytes, s.windows)
 	if err != nil {
 		return all, err
 	}
@@ -168,17 +177,17 @@ func (r *msmRun) run(ctx context.Context) (terms, error) {
 	groups := (r.windows.count + r.group - 1) / r.group
 	err := r.enqueue(func(s *steps) {
 		s.fill(r.mem.exceptions, 0)
-		r.sort(s, 0)
+		r.grouped(0).enqueueSort(s)
 	})
 	for i := 0; i < groups && err == nil; i++ {
 		if i+1 < groups {
-			err = r.enqueue(func(s *steps) { r.sort(s, i+1) })
+			err = r.enqueue(r.grouped(i + 1).enqueueSort)
 		}
 		if err == nil {
 			err = r.dev.wait(ctx, i%2)
 		}
 		if err == nil {
-			err = r.sum(i)
+			err = r.grouped(i).sum()
 		}
 	}
 	if err != nil {
@@ -187,82 +196,8 @@ func (r *msmRun) run(ctx context.Context) (terms, error) {
 	return r.finish(ctx)
 }
 
-// groupWindows is the range of windows of a group.
-func (r *msmRun) groupWindows(i int) (from, to int) {
-	return i * r.group, min((i+1)*r.group, r.windows.count)
-}
-
-// sort enqueues digits, sort and bounds of group i, and mark i%2 behind.
-func (r *msmRun) sort(s *steps, i int) {
-	from, to := r.groupWindows(i)
-	set, rows, n := i%2, to-from, uint32(r.n)
-	m := &r.mem
-	s.stage("digits")
-	if to > r.recoded[1] {
-		r.recode(s, from)
-	}
-	digits := m.digits.Slice(int64(from-r.recoded[0])*int64(r.n)*4, int64(rows)*int64(r.n)*4)
-	counts := m.counts.Slice(0, int64(rows)*4)
-	s.stage("sort")
-	cells := r.blocks << r.bits[1]
-	hist := shape{grid: r.blocks, rows: rows, block: min(1024, 2*r.threads)}
-	move := shape{grid: r.blocks, rows: rows, block: r.threads, shared: r.sortShared()}
-	low, high, tile := uint32(r.bits[1]), uint32(r.bits[0]), uint32(r.tile())
-	s.launch("msm_hist0", hist, digits, n, tile, uint32(0), low, m.table[0])
-	s.scan(scan{in: m.table[0], out: m.table[0], sums: m.sums, totals: counts, length: cells, rows: rows})
-	s.launch("msm_scatter0", move, digits, n, uint32(0), low, m.table[0], m.pairs)
-	s.launch("msm_hist1", hist, m.pairs, n, counts, tile, low, high, m.table[1])
-	s.scan(scan{in: m.table[1], out: m.table[1], sums: m.sums, length: r.blocks << r.bits[0], rows: rows})
-	s.launch("msm_scatter1", move, m.pairs, n, counts, low, high, m.table[1], m.values[set], m.keys)
-	r.bounds(s, set, rows, counts)
-	s.mark(set)
-}
-
-// recode makes the digits of as many windows as are kept, from window first on.
-func (r *msmRun) recode(s *steps, first int) {
-	last := min(first+r.plan.recoded, r.windows.count)
-	b := r.windows.bias()
-	s.launch("msm_recode", perThread(int64(r.n)), r.scalars, uint32(r.n), uint32(r.form), uint32(r.windows.width),
-		uint32(r.windows.narrow), uint32(first), uint32(last), b[0], b[1], b[2], b[3], r.mem.digits)
-	r.recoded = [2]int{first, last}
-}
-
-// bounds finds each bucket's range and counts the additions of every level.
-func (r *msmRun) bounds(s *steps, set, rows int, counts gpu.Memory) {
-	m := &r.mem
-	buckets := int64(rows) * int64(r.buckets)
-	s.fill(m.begins[set].Slice(0, buckets*4), 0)
-	s.fill(m.sizes[set].Slice(0, buckets*4), 0)
-	s.fill(m.totals[set], 0)
-	s.launch("msm_bounds", perThread(int64(r.n)).times(rows), m.keys, uint32(r.n), counts, uint32(r.buckets), m.begins[set], m.sizes[set])
-	sh := perThread(buckets)
-	sh.grid = min(sh.grid, 8*r.facts.sms)
-	s.launch("msm_sizes", sh, uint32(buckets), m.begins[set], m.sizes[set], m.totals[set])
-}
-
-// sum enqueues the trees and the reduction of group i, which has been sorted.
-func (r *msmRun) sum(i int) error {
-	var totals [treeLevel]uint32
-	buf := make([]byte, 4*treeLevel)
-	return r.dev.do(func(q queue) error {
-		if err := q.download(buf, r.mem.totals[i%2]); err != nil {
-			return err
-		}
-		levels := 0
-		for l := range totals {
-			if totals[l] = binary.LittleEndian.Uint32(buf[4*l:]); totals[l] > 0 {
-				levels = l + 1
-			}
-		}
-		s := &steps{q: q, facts: r.facts}
-		r.trees(s, i, totals[:levels])
-		r.reduce(s, i, totals[:levels])
-		return s.err
-	})
-}
-
-// list is a launch of additions with this run's memory; out is a number of points
-// into memory.
+// list is a launch of additions with this run's memory; its results go to point
+// number at of into.
 func (r *msmRun) list(count int64, slots, into gpu.Memory, at int64) additions {
 	return additions{
 		curve: r.curve, ops: r.mem.ops, count: count, base: r.points, slots: slots,
@@ -270,59 +205,93 @@ func (r *msmRun) list(count int64, slots, into gpu.Memory, at int64) additions {
 	}
 }
 
-// trees sums the buckets of group i to one point each.
-func (r *msmRun) trees(s *steps, i int, totals []uint32) {
-	from, to := r.groupWindows(i)
-	set, m := i%2, &r.mem
-	buckets := (to - from) * r.buckets
-	s.stage("lists")
-	if len(totals) > 0 {
-		s.scan(scan{in: m.sizes[set], out: m.offsets, sums: m.sums, length: buckets, sizes: 1, rows: len(totals)})
+// treeTotals are the additions of each level of a group's trees, and the size of
+// the largest bucket.
+type treeTotals struct {
+	levels  []uint32
+	largest uint32
+}
+
+// sum enqueues the trees and the reduction of a group that has been sorted.
+func (g *group) sum() error {
+	buf := make([]byte, 4*treeLevel)
+	return g.dev.do(func(q queue) error {
+		if err := q.download(buf, g.mem.totals[g.set]); err != nil {
+			return err
+		}
+		t := treeTotals{largest: binary.LittleEndian.Uint32(buf[4*(treeLevel-1):])}
+		for l := range treeLevel - 1 {
+			n := binary.LittleEndian.Uint32(buf[4*l:])
+			if n == 0 {
+				break
+			}
+			t.levels = append(t.levels, n)
+		}
+		s := &steps{q: q, facts: g.facts}
+		g.reduce(s, g.trees(s, t))
+		return s.err
+	})
+}
+
+// trees sums each bucket of the group to one point and returns how many slots are
+// taken.
+func (g *group) trees(s *steps, t treeTotals) (used int64) {
+	m, buckets := &g.mem, g.rows*g.buckets
+	s.stage("offsets")
+	if len(t.levels) > 0 {
+		s.scan(scan{in: m.sizes[g.set], out: m.offsets, sums: m.sums, length: buckets, sizes: 1, rows: len(t.levels)})
 	}
-	at := int64(0)
-	for l, n := range totals {
+	for l, n := range t.levels {
 		s.stage("lists")
-		sh := shape{grid: (int(n) + 1023) / 1024, rows: 1, block: 256}
-		s.launch("msm_tree_ops", sh, m.values[set], m.begins[set], m.sizes[set], m.offsets, m.totals[set], uint32(buckets), uint32(l), m.ops)
+		g.lists(s, t, l)
 		s.stage("buckets")
-		s.add(r.list(int64(n), m.slots, m.slots, at))
-		at += int64(n)
+		s.add(g.list(int64(n), m.slots, m.slots, used))
+		used += int64(n)
 	}
-	s.stage("lists")
-	s.launch("msm_tree_refs", perThread(int64(buckets)), m.values[set], m.begins[set], m.sizes[set], m.offsets, m.totals[set],
-		uint32(buckets), uint32(len(totals)), m.refs)
+	s.stage("refs")
+	s.launch("msm_tree_refs", perThread(int64(buckets)), m.values[g.set], m.begins[g.set], m.sizes[g.set], m.offsets,
+		m.totals[g.set], uint32(buckets), uint32(len(t.levels)), m.refs)
+	return used
+}
+
+// lists makes the additions of a level: with some lanes for each bucket where the
+// largest is not far above the mean, otherwise by search.
+func (g *group) lists(s *steps, t treeTotals, level int) {
+	m, buckets, n := &g.mem, g.rows*g.buckets, int(t.levels[level])
+	lanes := min(bits.Len(uint((n-1)/buckets)), 5)
+	args := []any{m.values[g.set], m.begins[g.set], m.sizes[g.set], m.offsets, m.totals[g.set], uint32(buckets), uint32(level)}
+	if int(t.largest)>>(level+1) > 64<<lanes {
+		s.launch("msm_tree_ops", shape{grid: (n + 1023) / 1024, rows: 1, block: 256}, append(args, m.ops)...)
+		return
+	}
+	s.launch("msm_tree_even", perThread(int64((buckets+3)/4)<<lanes), append(args, uint32(lanes), m.ops)...)
 }
 
 // tailAt is where the tails of a group begin, in points.
 func (r *msmRun) tailAt(window int) int64 { return int64(window*r.sides()) << r.tailBits() }
 
 // reduce halves rows and columns of the group's buckets and leaves the rest, the
-// tails, for the sums by bits.
-func (r *msmRun) reduce(s *steps, i int, totals []uint32) {
-	from, to := r.groupWindows(i)
-	g, at := int64(to-from), int64(0)
-	for _, n := range totals {
-		at += int64(n)
-	}
+// tails, for the sums by bits. Slots from at on are free.
+func (g *group) reduce(s *steps, at int64) {
 	s.stage("reduce")
-	if r.halvings == 0 {
-		n := g << r.log
-		s.launch("msm_copy_ops", perThread(n), r.mem.refs, uint32(n), r.mem.ops)
-		s.add(r.list(n, r.mem.slots, r.mem.tails, r.tailAt(from)))
+	m, tail := &g.mem, g.tailAt(g.from)
+	if g.halvings == 0 {
+		n := int64(g.rows) << g.log
+		s.launch("msm_copy_ops", perThread(n), m.refs, uint32(n), m.ops)
+		s.add(g.list(n, m.slots, m.tails, tail))
 		return
 	}
-	refs, base := r.mem.refs, int64(0)
-	for t := range r.halvings {
-		log := r.log - t
-		m := g << (log - 1)
-		s.launch("msm_reduce_ops", perThread(2*m), refs, uint32(base), uint32(m), uint32(log), r.mem.ops)
-		if t == r.halvings-1 {
-			s.add(r.list(2*m, r.mem.slots, r.mem.tails, r.tailAt(from)))
+	refs, base := m.refs, int64(0)
+	for t := range g.halvings {
+		half := int64(g.rows) << (g.log - t - 1)
+		s.launch("msm_reduce_ops", perThread(2*half), refs, uint32(base), uint32(half), uint32(g.log-t), m.ops)
+		if t == g.halvings-1 {
+			s.add(g.list(2*half, m.slots, m.tails, tail))
 			return
 		}
-		s.add(r.list(2*m, r.mem.slots, r.mem.slots, at))
+		s.add(g.list(2*half, m.slots, m.slots, at))
 		refs, base = gpu.Memory{}, at
-		at += 2 * m
+		at += 2 * half
 	}
 }
 
@@ -336,14 +305,11 @@ type bitSum struct {
 }
 
 // bitSums lists the sums that make up the windows, as derived in msm_tree.cu.
-func (r *msmRun) bitSums() []bitSum {
-	var out []bitSum
+func (r *msmRun) bitSums() (out []bitSum) {
 	for i := 0; i*r.group < r.windows.count; i++ {
-		from, to := r.groupWindows(i)
-		for w := from; w < to; w++ {
-			side := int64(to-from) << r.tailBits()
-			row := r.tailAt(from) + int64(w-from)<<r.tailBits()
-			out = append(out, r.windowSums(w, row, row+side)...)
+		g := r.grouped(i)
+		for k := range g.rows {
+			out = append(out, g.windowSums(k)...)
 		}
 	}
 	return out
@@ -351,15 +317,18 @@ func (r *msmRun) bitSums() []bitSum {
 
 // windowSums: bucket q weighs q+1, and q is the index itself or, after halvings,
 // row and column of it. Without halvings the row array holds the buckets.
-func (r *msmRun) windowSums(w int, row, column int64) (out []bitSum) {
-	at, log := r.windows.position(w), r.windows.bucketBits(w)
+func (g *group) windowSums(k int) (out []bitSum) {
+	side := int64(1) << g.tailBits()
+	row := g.tailAt(g.from) + int64(k)*side
+	column := row + int64(g.rows)*side
+	at, log := g.windows.position(g.from+k), g.windows.bucketBits(g.from+k)
 	low := log
-	if r.halvings == 0 {
+	if g.halvings == 0 {
 		column = row
 	} else {
-		low = r.split
+		low = g.split
 		for k := range log - low {
-			out = append(out, bitSum{row, r.split - r.halvings + k, true, at + low + k})
+			out = append(out, bitSum{row, g.split - g.halvings + k, true, at + low + k})
 		}
 	}
 	// The 1 of q+1 is the sum over all: bit 0 set, once more, and bit 0 clear.
@@ -418,11 +387,15 @@ func (r *msmRun) sumBits(s *steps, count int64) int64 {
 	log := r.tailBits()
 	n := count << (log - 2)
 	s.launch("msm_bit_ops", perThread(n), m.descriptor, uint32(count), uint32(log), m.ops)
-	s.add(r.list(n, m.tails, m.slots, 0))
+	a := r.list(n, m.tails, m.slots, 0)
+	a.exact = n == count
+	s.add(a)
 	at := int64(0)
 	for ; n > count; n /= 2 {
 		s.launch("msm_pair_ops", perThread(n/2), gpu.Memory{}, uint32(at), uint32(n), m.ops)
-		s.add(r.list(n/2, m.slots, m.slots, at+n))
+		a = r.list(n/2, m.slots, m.slots, at+n)
+		a.exact = n/2 == count
+		s.add(a)
 		at += n
 	}
 	return at

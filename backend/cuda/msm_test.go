@@ -28,6 +28,21 @@ func hostedBench(t *testing.T) *bench {
 	return &bench{t, s, h.alloc, h.free}
 }
 
+func gpuTestBench(t *testing.T) *bench {
+	s, o := gpuBench(t)
+	return &bench{t, s, ownerAlloc(o), ownerFree(o)}
+}
+
+// onDevices runs a test on the stand-in and on a card, where there is one.
+func onDevices(t *testing.T, test func(b *bench)) {
+	t.Run("hosted", func(t *testing.T) { test(hostedBench(t)) })
+	t.Run("card", func(t *testing.T) { test(gpuTestBench(t)) })
+}
+
+func (b *bench) run(name string, test func(b *bench)) {
+	b.Run(name, func(t *testing.T) { test(&bench{t, b.s, b.alloc, b.free}) })
+}
+
 func (b *bench) memory(bytes int64) gpu.Memory {
 	b.Helper()
 	m, err := b.alloc(max(bytes, 1))
@@ -213,7 +228,12 @@ func scalarsOf(n int, kind func(*rand.Rand) func(int) fr.Element, seed uint64) [
 	return out
 }
 
-const testScratch = 64 << 20
+// scratch is memory enough for every small sum of the tests: on a card the
+// prefix products of all its warps take the most.
+func (b *bench) scratch() gpu.Memory {
+	b.Helper()
+	return b.memory(64<<20 + 2*b.s.dev.facts().prefixBytes(curveG2))
+}
 
 // checkMSM compares both groups with the known sum.
 func (b *bench) checkMSM(v *basis, k []fr.Element, form ScalarForm, scratch gpu.Memory) {
@@ -238,44 +258,126 @@ func (b *bench) checkMSM(v *basis, k []fr.Element, form ScalarForm, scratch gpu.
 }
 
 func TestMSMOfAllSizes(t *testing.T) {
-	b := hostedBench(t)
 	v := newBasis(513, factorKinds["random"](source(1)))
-	scratch := b.memory(testScratch)
-	for _, n := range []int{0, 1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 129, 255, 513} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			(&bench{t, b.s, b.alloc, b.free}).checkMSM(v, scalarsOf(n, scalarKinds["random"], uint64(n)), ScalarForm(n%2), scratch)
-		})
-	}
+	onDevices(t, func(b *bench) {
+		scratch := b.scratch()
+		sizes := []int{0, 1, 2, 3, 31, 32, 33, 64, 65, 127, 513}
+		if testing.Short() {
+			sizes = []int{0, 1, 33, 127}
+		}
+		for _, n := range sizes {
+			b.run(fmt.Sprint(n), func(b *bench) {
+				b.checkMSM(v, scalarsOf(n, scalarKinds["random"], uint64(n)), ScalarForm(n%2), scratch)
+			})
+		}
+	})
 }
 
 func TestMSMOfAdverseInputs(t *testing.T) {
-	b := hostedBench(t)
-	scratch := b.memory(testScratch)
 	const n = 100
-	for points, factor := range factorKinds {
-		v := newBasis(n, factor(source(2)))
-		for scalars, kind := range scalarKinds {
-			t.Run(points+" points, "+scalars+" scalars", func(t *testing.T) {
-				(&bench{t, b.s, b.alloc, b.free}).checkMSM(v, scalarsOf(n, kind, 3), Montgomery, scratch)
-			})
+	onDevices(t, func(b *bench) {
+		scratch := b.scratch()
+		for points, factor := range factorKinds {
+			if testing.Short() && points != "few" {
+				continue // a second for every pair on the CPU
+			}
+			v := newBasis(n, factor(source(2)))
+			for scalars, kind := range scalarKinds {
+				b.run(points+" points, "+scalars+" scalars", func(b *bench) {
+					b.checkMSM(v, scalarsOf(n, kind, 3), Montgomery, scratch)
+				})
+			}
 		}
+	})
+}
+
+// TestMSMWithoutAsynchronousCopies is for the kernels of older cards.
+func TestMSMWithoutAsynchronousCopies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds: runs without -short")
+	}
+	const n = 100
+	v := newBasis(n, factorKinds["few"](source(13)))
+	b := hostedBench(t)
+	b.s.dev.(*hosted).fact.async = false
+	for name, kind := range scalarKinds {
+		b.run(name, func(b *bench) { b.checkMSM(v, scalarsOf(n, kind, 14), Montgomery, b.scratch()) })
 	}
 }
 
-// TestMSMAgreesWithGnark uses points without known factors as the second judge.
+// TestMSMInParts forces every way of cutting the work.
+func TestMSMInParts(t *testing.T) {
+	const n = 400
+	v := newBasis(n, factorKinds["few"](source(6)))
+	k := scalarsOf(n, scalarKinds["random"], 7)
+	onDevices(t, func(b *bench) {
+		for _, group := range []int{1, 3} {
+			for _, size := range []int{n, 150} {
+				if testing.Short() && (group > 1 || size < n) {
+					continue
+				}
+				b.run(fmt.Sprintf("groups of %d, parts of %d", group, size), func(b *bench) { b.checkPlan(v, k, group, size) })
+			}
+		}
+	})
+}
+
+// checkPlan runs a plan that the planner would not choose for the size: windows
+// wide enough that rows and columns are halved.
+func (b *bench) checkPlan(v *basis, k []fr.Element, group, size int) {
+	b.Helper()
+	p := newPlan(b.s.dev.facts(), curveG1, size, newWindows(20), group, 2*group)
+	p.halvings = 4
+	if group == 3 {
+		p.binLimit = 10 // every row is sorted the slow way
+	}
+	t, err := b.s.runParts(context.Background(), &p, b.put(encodeG1(v.g1)), b.scalars(k, Montgomery), b.memory(p.bytes(b.s.dev.facts())))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var got bls12381.G1Affine
+	sum := weightedSum(t, decodeG1, func(acc *bls12381.G1Jac) { acc.DoubleAssign() },
+		func(acc *bls12381.G1Jac, p *bls12381.G1Affine) { acc.AddMixed(p) })
+	got.FromJacobian(&sum)
+	if want, _ := v.sums(k); !got.Equal(&want) {
+		b.Errorf("%s, want %s", got.String(), want.String())
+	}
+}
+
+// TestMSMAgreesWithGnark has another algorithm as the judge.
 func TestMSMAgreesWithGnark(t *testing.T) {
-	b := hostedBench(t)
-	v := newBasis(300, factorKinds["random"](source(4)))
-	k := scalarsOf(300, scalarKinds["random"], 5)
+	const n = 300
+	v := newBasis(n, factorKinds["random"](source(4)))
+	k := scalarsOf(n, scalarKinds["random"], 5)
 	var want bls12381.G1Affine
 	if _, err := want.MultiExp(v.g1, k, ecc.MultiExpConfig{}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.s.MSMG1(context.Background(), b.put(encodeG1(v.g1)), b.scalars(k, Montgomery), b.memory(testScratch))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !got.Equal(&want) {
-		t.Errorf("%s, want %s", got.String(), want.String())
-	}
+	onDevices(t, func(b *bench) {
+		got, err := b.s.MSMG1(context.Background(), b.put(encodeG1(v.g1)), b.scalars(k, Montgomery), b.scratch())
+		if err != nil || !got.Equal(&want) {
+			b.Errorf("%v, %s, want %s", err, got.String(), want.String())
+		}
+	})
+}
+
+// TestMSMRefuses: what cannot be done is an error that says so.
+func TestMSMRefuses(t *testing.T) {
+	onDevices(t, func(b *bench) {
+		k := b.scalars(make([]fr.Element, 4), Montgomery)
+		points := b.memory(4 * 96)
+		if _, err := b.s.MSMG1(context.Background(), points, k, b.memory(1000)); err == nil {
+			b.Error("1000 bytes of scratch memory were enough")
+		}
+		k.Count = 5
+		if _, err := b.s.MSMG1(context.Background(), points, k, b.scratch()); err == nil {
+			b.Error("5 scalars in the memory of 4 were accepted")
+		}
+		k.Count = 4
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := b.s.MSMG1(ctx, points, k, b.scratch()); err == nil {
+			b.Error("a cancelled context was ignored")
+		}
+	})
 }

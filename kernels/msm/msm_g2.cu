@@ -2,10 +2,10 @@
 #include "../curve/g2.cuh"
 #include "ops.cuh"
 
-// The counter of exceptions is followed, at 256 bytes, by a point at infinity.
+// The words are followed, at 256 bytes, by a point at infinity.
 extern "C" __global__ void __launch_bounds__(128, 2)
     g2_ops(const op_t* ops, uint32_t n, uint32_t k, const g2_affine* base, const g2_affine* slots, g2_affine* out,
-           fp2_t* prefix, uint32_t* exceptions) {
-    op_list<fp2_t> l = {ops, n, {base, slots, (const g2_affine*)(exceptions + 64)}, out};
-    run_ops(l, k, prefix, exceptions);
+           fp2_t* prefix, op_shared* words, uint32_t exact) {
+    op_list<fp2_t> l = {ops, n, {base, slots, (const g2_affine*)((char*)words + 256)}, out, exact};
+    run_ops(l, k, prefix, words);
 }

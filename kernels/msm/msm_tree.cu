@@ -15,41 +15,32 @@
 #include "ops.cuh"
 #include "scan.cuh"
 
+// Levels with their totals; the last place holds the largest bucket's size.
 #define TREE_LEVELS 32
-
-// begins[q], ends[q] = range of bucket q in the sorted keys; both zeroed before.
-extern "C" __global__ void __launch_bounds__(256)
-    msm_bounds(const uint32_t* keys, uint32_t stride, const uint32_t* counts, uint32_t buckets, uint32_t* begins,
-               uint32_t* ends) {
-    uint64_t i = global_id(), row = ctaid_y();
-    uint32_t count = counts[row];
-    if (i >= count) return;
-    keys += row * stride;
-    uint32_t k = keys[i], at = (uint32_t)(row * stride + i);
-    if (i == 0 || keys[i - 1] != k) begins[row * buckets + k] = at;
-    if (i + 1 == count || keys[i + 1] != k) ends[row * buckets + k] = at + 1;
-}
 
 __device__ __forceinline__ uint32_t level_size(uint32_t size, uint32_t level) {
     return (uint32_t)(((uint64_t)size + (1ul << level) - 1) >> level);
 }
 
-// ends becomes sizes; totals[l] += additions of level l over all buckets.
+// totals[l] += additions of level l over all buckets; the largest size goes last.
 extern "C" __global__ void __launch_bounds__(256)
-    msm_sizes(uint32_t buckets, const uint32_t* begins, uint32_t* ends, uint32_t* totals) {
+    msm_sizes(uint32_t buckets, const uint32_t* sizes, uint32_t* totals) {
     __shared__ uint32_t sums[TREE_LEVELS];
     if (tid_x() < TREE_LEVELS) sums[tid_x()] = 0;
     block_sync();
+    uint32_t largest = 0;
     for (uint64_t q = global_id(); q - lane_id() < buckets; q += global_size()) {
-        uint32_t size = q < buckets ? ends[q] - begins[q] : 0;
-        if (q < buckets) ends[q] = size;
+        uint32_t size = q < buckets ? sizes[q] : 0;
+        largest = size > largest ? size : largest;
         for (uint32_t l = 0; ballot(level_size(size, l) > 1); l++) {
             uint32_t s = warp_scan(level_size(size, l) / 2);
             if (lane_id() == 31) atomic_add(&sums[l], s);
         }
     }
+    atomic_max(&sums[TREE_LEVELS - 1], largest);
     block_sync();
-    if (tid_x() < TREE_LEVELS && sums[tid_x()]) atomic_add(&totals[tid_x()], sums[tid_x()]);
+    if (tid_x() < TREE_LEVELS - 1 && sums[tid_x()]) atomic_add(&totals[tid_x()], sums[tid_x()]);
+    if (tid_x() == TREE_LEVELS - 1) atomic_max(&totals[tid_x()], sums[tid_x()]);
 }
 
 // Exclusive scans of rows of words, in three launches: sums of chunks, scan of
@@ -127,29 +118,26 @@ extern "C" __global__ void __launch_bounds__(256)
 struct tree_t {
     const uint32_t *values, *begins, *sizes;
     const uint32_t* offsets;  // [level][buckets + 1]: first addition of the bucket
-    const uint32_t* totals;   // [level]
+    const uint32_t* totals;   // [level] additions, then [level] first slot
     uint32_t buckets;
 };
 
-// Element j of bucket q's list at a level; bases[l] is the first slot of level l.
-__device__ __forceinline__ uint32_t tree_element(const tree_t& t, const uint32_t* bases, uint32_t level, uint32_t q,
-                                                 uint32_t j) {
+// The first slot of each level, behind the totals.
+extern "C" __global__ void __launch_bounds__(32) msm_tree_bases(uint32_t* totals) {
+    uint32_t v = lane_id() < TREE_LEVELS - 1 ? totals[lane_id()] : 0;
+    totals[TREE_LEVELS + lane_id()] = warp_scan(v) - v;
+}
+
+// Element j of bucket q's list at a level.
+__device__ __forceinline__ uint32_t tree_element(const tree_t& t, uint32_t level, uint32_t q, uint32_t j) {
     uint32_t size = t.sizes[q];
     for (; level > 0; level--) {
         uint32_t s = level_size(size, level - 1);
         if (j < s / 2)
-            return REF_SLOT | (bases[level - 1] + t.offsets[(uint64_t)(level - 1) * (t.buckets + 1) + q] + j);
+            return REF_SLOT | (t.totals[TREE_LEVELS + level - 1] + t.offsets[(uint64_t)(level - 1) * (t.buckets + 1) + q] + j);
         j = s - 1;
     }
     return t.values[t.begins[q] + j];
-}
-
-__device__ __forceinline__ void tree_bases(const tree_t& t, uint32_t* bases) {
-    if (tid_x() == 0) {
-        uint32_t sum = 0;
-        for (int l = 0; l < TREE_LEVELS; l++) bases[l] = sum, sum += t.totals[l];
-    }
-    block_sync();
 }
 
 // The last q in [lo, hi] with offsets[q] <= p.
@@ -168,20 +156,50 @@ __device__ __forceinline__ uint32_t last_not_above(const uint32_t* offsets, uint
 #define TREE_OPS 1024
 #define TREE_WINDOW 2048
 
+// The additions of one level where buckets are of a size: 2^lanes lanes do
+// TREE_EACH buckets side by side, so that loads of several are under way.
+#define TREE_EACH 4
+
+extern "C" __global__ void __launch_bounds__(256)
+    msm_tree_even(const uint32_t* values, const uint32_t* begins, const uint32_t* sizes, const uint32_t* offsets,
+                  const uint32_t* totals, uint32_t buckets, uint32_t level, uint32_t lanes, op_t* ops) {
+    tree_t t = {values, begins, sizes, offsets, totals, buckets};
+    uint64_t i = global_id(), q0 = (i >> lanes) * TREE_EACH;
+    uint32_t first = (uint32_t)i & ((1u << lanes) - 1), count[TREE_EACH], at[TREE_EACH], most = 0;
+#pragma unroll
+    for (int u = 0; u < TREE_EACH; u++) {
+        count[u] = q0 + u < buckets ? level_size(sizes[q0 + u], level) / 2 : 0;
+        at[u] = q0 + u < buckets ? offsets[(uint64_t)level * (buckets + 1) + q0 + u] : 0;
+        most = count[u] > most ? count[u] : most;
+    }
+    for (uint32_t j = first; j < most; j += 1u << lanes) {
+        op_t op[TREE_EACH];
+#pragma unroll
+        for (int u = 0; u < TREE_EACH; u++)
+            if (j < count[u]) {
+                op[u].a = tree_element(t, level, (uint32_t)q0 + u, 2 * j);
+                op[u].b = tree_element(t, level, (uint32_t)q0 + u, 2 * j + 1);
+            }
+#pragma unroll
+        for (int u = 0; u < TREE_EACH; u++)
+            if (j < count[u]) ops[at[u] + j] = op[u];
+    }
+}
+
 // The additions of one level, in order of buckets. A block makes 1024; it finds
 // the buckets of its first and last by search and, as long as they are not too
 // far apart, keeps the offsets between in shared memory.
 extern "C" __global__ void __launch_bounds__(256)
     msm_tree_ops(const uint32_t* values, const uint32_t* begins, const uint32_t* sizes, const uint32_t* offsets,
                  const uint32_t* totals, uint32_t buckets, uint32_t level, op_t* ops) {
-    __shared__ uint32_t bases[TREE_LEVELS], ends[2], window[TREE_WINDOW];
+    __shared__ uint32_t ends[2], window[TREE_WINDOW];
     tree_t t = {values, begins, sizes, offsets, totals, buckets};
     const uint32_t* row = offsets + (uint64_t)level * (buckets + 1);
     uint32_t n = totals[level], first = ctaid_x() * TREE_OPS;
     if (first >= n) return;
     uint32_t last = first + TREE_OPS < n ? first + TREE_OPS - 1 : n - 1;
     if (tid_x() < 2) ends[tid_x()] = last_not_above(row, 0, buckets - 1, tid_x() ? last : first);
-    tree_bases(t, bases);
+    block_sync();
     uint32_t lo = ends[0], hi = ends[1];
     bool near = hi - lo < TREE_WINDOW;
     if (near)
@@ -190,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (uint32_t p = first + tid_x(); p <= last; p += ntid_x()) {
         uint32_t q = near ? lo + last_not_above(window, 0, hi - lo, p) : last_not_above(row, lo, hi, p);
         uint32_t j = 2 * (p - (near ? window[q - lo] : row[q]));
-        op_t op = {tree_element(t, bases, level, q, j), tree_element(t, bases, level, q, j + 1)};
+        op_t op = {tree_element(t, level, q, j), tree_element(t, level, q, j + 1)};
         ops[p] = op;
     }
 }
@@ -199,11 +217,9 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(256)
     msm_tree_refs(const uint32_t* values, const uint32_t* begins, const uint32_t* sizes, const uint32_t* offsets,
                   const uint32_t* totals, uint32_t buckets, uint32_t levels, uint32_t* refs) {
-    __shared__ uint32_t bases[TREE_LEVELS];
     tree_t t = {values, begins, sizes, offsets, totals, buckets};
-    tree_bases(t, bases);
     for (uint64_t q = global_id(); q < buckets; q += global_size())
-        refs[q] = sizes[q] ? tree_element(t, bases, levels, (uint32_t)q, 0) : REF_NONE;
+        refs[q] = sizes[q] ? tree_element(t, levels, (uint32_t)q, 0) : REF_NONE;
 }
 
 // Rows and columns of the arrays of 2^log buckets of several windows, one halving

@@ -9,17 +9,17 @@
 //   inverse:  one inversion for the product of the warp's 32 lanes
 //   backward: 1/d_k = prefix[k] / (d_0 ... d_k), from the last k to the first
 //
-// A warp works alone, without barriers. Its loop does one backward step of a
-// chunk and one forward step of the next chunk at a time. The loads of each step
-// are issued before a multiplication of the other, where few registers are in use:
-// the coordinates of the forward step before the last product of the backward
-// step, those of the next backward step before the product of the forward one.
-// The forward step writes the prefix slot that the backward step has just freed,
-// hence the direction changes with every chunk.
+// A warp works alone, without barriers. Its loop does one forward step of the next
+// chunk and one backward step of the present one at a time, after the loads of
+// both were issued. The forward step writes the prefix slot that the backward step
+// has just read, hence the direction changes with every chunk.
 //
-// Infinity, equal and opposite points are found by their zero coordinates or
-// zero difference and replace d: one zero would spoil the inverses of a warp.
+// Coordinates of results are modulo 2p (curve/lazy.cuh) until a list asks for
+// exact ones. Infinity, equal and opposite points are found by low words of zero
+// coordinates or differences and replace d: one zero would spoil the inverses of a
+// warp.
 #pragma once
+#include "../curve/lazy2.cuh"
 #include "../curve/point.cuh"
 #include "warp.cuh"
 
@@ -46,16 +46,12 @@ __device__ __forceinline__ const affine_t<F>* ref_point(const op_source<F>& s, u
     return ref == REF_NONE ? s.infinity : p;
 }
 
-template <class F>
-__device__ __forceinline__ F ref_sign(uint32_t ref, const F& y) {
-    return fselect(ref & REF_NEG, fneg(y), y);
-}
-
-// A point with its sign: the slow way, for exceptions.
+// The exact point with its sign: the slow way, for exceptions.
 template <class F>
 __device__ __forceinline__ affine_t<F> ref_load(const op_source<F>& s, uint32_t ref) {
     affine_t<F> p = point_load(ref_point(s, ref));
-    p.y = ref_sign(ref, p.y);
+    p.x = lazy_exact(p.x), p.y = lazy_exact(p.y);
+    if (ref & REF_NEG) p.y = fneg(p.y);
     return p;
 }
 
@@ -78,75 +74,77 @@ __device__ __forceinline__ F op_denominator(op_kind kind, const affine_t<F>& p, 
     return kind == OP_ADD ? d : kind == OP_DOUBLE ? fdbl(p.y) : one;
 }
 
-// Whether the pair needs a closer look: x1, x2 or x2 - x1 is zero.
+// Whether the pair needs a closer look: x1, x2 or x2 - x1 may be zero.
 template <class F>
 __device__ __forceinline__ bool op_suspect(const F& x1, const F& x2, const F& d) {
-    return fzero(d) || fzero(x1) || fzero(x2);
+    return lazy_maybe_zero(d) || low_zero(x1) || low_zero(x2);
+}
+
+// The close look, out of line: what kind of addition it is, its denominator and,
+// for a doubling, the numerator 3 x^2.
+template <class F>
+struct op_look {
+    F d, rise;
+    uint32_t kind;
+};
+
+template <class F>
+__device__ __noinline__ op_look<F> op_examine(const affine_t<F>* base, const affine_t<F>* slots,
+                                              const affine_t<F>* infinity, uint32_t ra, uint32_t rb) {
+    op_source<F> s = {base, slots, infinity};
+    affine_t<F> a = ref_load(s, ra), b = ref_load(s, rb);
+    op_look<F> r;
+    op_kind kind = op_classify(a, b);
+    r.kind = kind;
+    r.d = op_denominator(kind, a, fsub(b.x, a.x));
+    r.rise = fsqr(a.x);
+    r.rise = fadd(fdbl(r.rise), r.rise);
+    return r;
+}
+
+// The sum where no slope is needed.
+template <class F>
+__device__ __noinline__ affine_t<F> op_trivial(const affine_t<F>* base, const affine_t<F>* slots,
+                                               const affine_t<F>* infinity, uint32_t ra, uint32_t rb, uint32_t kind) {
+    op_source<F> s = {base, slots, infinity};
+    if (kind == OP_FIRST) return ref_load(s, ra);
+    if (kind == OP_SECOND) return ref_load(s, rb);
+    return affine_infinity<F>();
 }
 
 // The denominator of the forward step from the x coordinates.
 template <class F>
 __device__ __forceinline__ F op_forward(const op_source<F>& s, const op_t& op, const F& x1, const F& x2) {
-    F d = fsub(x2, x1);
-    if (op_suspect(x1, x2, d)) {
-        affine_t<F> p = ref_load(s, op.a), q = ref_load(s, op.b);
-        d = op_denominator(op_classify(p, q), p, d);
-    }
+    F d = wide_sub(x2, x1);
+    if (op_suspect(x1, x2, d)) d = op_examine(s.base, s.slots, s.infinity, op.a, op.b).d;
     return d;
 }
 
-// What a backward step loads, and what it keeps for its last product:
-// y3 = slope * run - y.
+// One backward step: inv is 1/(d_0 ... d_k) and becomes 1/(d_0 ... d_{k-1}). p and
+// q are as loaded, without their signs.
 template <class F>
-struct op_step {
-    op_t op;
-    affine_t<F> p, q;
-    F prefix;
-};
-
-template <class F>
-struct op_rest {
-    F slope, run, y, x3;
-    op_kind kind;
-};
-
-// The backward step up to x3: inv is 1/(d_0 ... d_k) and becomes
-// 1/(d_0 ... d_{k-1}).
-template <class F>
-__device__ __forceinline__ op_rest<F> op_backward(op_step<F>& b, F& inv) {
-    op_rest<F> r;
-    F d = fsub(b.q.x, b.p.x);
-    r.slope = fmul(inv, b.prefix);
-    r.y = ref_sign(b.op.a, b.p.y);
-    F rise = fsub(ref_sign(b.op.b, b.q.y), r.y);
-    r.kind = OP_ADD;
-    if (op_suspect(b.p.x, b.q.x, d)) {
-        b.p.y = r.y, b.q.y = ref_sign(b.op.b, b.q.y);
-        r.kind = op_classify(b.p, b.q);
-        d = op_denominator(r.kind, b.p, d);
-        if (r.kind == OP_DOUBLE) {
-            rise = fsqr(b.p.x);
-            rise = fadd(fdbl(rise), rise);
-        }
+__device__ __forceinline__ affine_t<F> op_backward(const op_source<F>& s, const op_t& op, affine_t<F>& p,
+                                                   affine_t<F>& q, const F& prefix, F& inv, uint32_t* exceptions) {
+    F d = wide_sub(q.x, p.x), slope = lazy_mul(inv, prefix);
+    if (ballot((op.a | op.b) & REF_NEG)) {
+        p.y = fselect(op.a & REF_NEG, lazy_neg(p.y), p.y);
+        q.y = fselect(op.b & REF_NEG, lazy_neg(q.y), q.y);
     }
-    inv = fmul(inv, d);
-    r.slope = fmul(r.slope, rise);
-    r.x3 = fsub(fsub(fsqr(r.slope), b.p.x), b.q.x);
-    r.run = fsub(b.p.x, r.x3);
+    F rise = wide_sub(q.y, p.y);
+    uint32_t kind = OP_ADD;
+    if (op_suspect(p.x, q.x, d)) {
+        op_look<F> look = op_examine(s.base, s.slots, s.infinity, op.a, op.b);
+        kind = look.kind, d = look.d;
+        if (kind == OP_DOUBLE) rise = look.rise;
+        if (kind == OP_DOUBLE || kind == OP_CANCEL) atomic_add(exceptions, 1);
+    }
+    inv = lazy_mul(d, inv);
+    slope = lazy_mul(rise, slope);
+    affine_t<F> r;
+    r.x = lazy_sub(lazy_sub(lazy_sqr(slope), p.x), q.x);
+    r.y = lazy_sub(lazy_mul(wide_sub(p.x, r.x), slope), p.y);
+    if (kind > OP_DOUBLE) r = op_trivial(s.base, s.slots, s.infinity, op.a, op.b, kind);
     return r;
-}
-
-template <class F>
-__device__ __forceinline__ affine_t<F> op_finish(const op_source<F>& s, const op_t& op, const op_rest<F>& r,
-                                                 uint32_t* exceptions) {
-    affine_t<F> sum = {r.x3, fsub(fmul(r.slope, r.run), r.y)};
-    if (r.kind != OP_ADD) {
-        if (r.kind == OP_FIRST) sum = ref_load(s, op.a);
-        if (r.kind == OP_SECOND) sum = ref_load(s, op.b);
-        if (r.kind == OP_CANCEL) sum = affine_infinity<F>();
-        if (r.kind == OP_CANCEL || r.kind == OP_DOUBLE) atomic_add(exceptions, 1);
-    }
-    return sum;
 }
 
 __device__ __forceinline__ fp_t shuffle_xor(const fp_t& a, uint32_t m) {
@@ -170,10 +168,10 @@ __device__ __forceinline__ F warp_inverse(const F& a) {
 #pragma unroll 1
     for (uint32_t m = 1; m < 32; m *= 2) {
         F o = shuffle_xor(g, m);
-        c = fmul(c, o);
-        g = fmul(g, o);
+        c = lazy_mul(c, o);
+        g = lazy_mul(g, o);
     }
-    return fmul(finv(g), c);
+    return lazy_mul(finv(lazy_exact(g)), c);
 }
 
 // Prefix products of a warp: slots of 32 lanes, lane by lane in 16-byte words.
@@ -206,13 +204,15 @@ __device__ __forceinline__ F prefix_load(F* prefix, uint64_t slot) {
     return a;
 }
 
-// A list of additions and where its results go.
+// A list of additions and where its results go; exact asks for coordinates in
+// [0, p).
 template <class F>
 struct op_list {
     const op_t* ops;
     uint32_t n;
     op_source<F> source;
     affine_t<F>* out;
+    uint32_t exact;
 };
 
 // The operation of this lane in a slot of the chunk that begins at first. Lanes
@@ -224,53 +224,76 @@ __device__ __forceinline__ uint64_t op_index(const op_list<F>& l, uint64_t first
 }
 
 template <class F>
-__device__ __forceinline__ void op_load(op_step<F>& b, const op_list<F>& l, const op_t& op, F* prefix, uint64_t slot) {
-    b.op = op;
-    b.p = point_load(ref_point(l.source, op.a));
-    b.q = point_load(ref_point(l.source, op.b));
-    b.prefix = prefix_load(prefix, slot);
+__device__ __forceinline__ void op_store(const op_list<F>& l, uint64_t i, affine_t<F>& r) {
+    if (l.exact) r.x = lazy_exact(r.x), r.y = lazy_exact(r.y);
+    point_store(l.out + i, r);
 }
 
-// The list is cut into chunks of 32 k; warp w of the grid does chunks w,
-// w + warps, ... prefix holds 32 k field elements a warp.
+// The words that a launch shares, zero before and after it: a count of exceptions
+// to read, the next chunk, and the warps that have left. A warp takes a chunk when
+// it is ready for one, for warps do not advance evenly.
+struct op_shared {
+    uint32_t exceptions, chunk, left;
+};
+
+// The first operation of the next chunk of 32 k.
+__device__ __forceinline__ uint64_t op_take(op_shared* w, uint32_t k) {
+    uint32_t c = lane_id() == 0 ? atomic_add(&w->chunk, 1) : 0;
+    return (uint64_t)shuffle(c, 0) * 32 * k;
+}
+
+// The last warp to leave makes the words ready for the next launch.
+__device__ __forceinline__ void op_leave(op_shared* w) {
+    if (lane_id() == 0 && atomic_add(&w->left, 1) == (uint32_t)(global_size() / 32) - 1) w->chunk = w->left = 0;
+}
+
+// The list is cut into chunks of 32 k, which warps take in turn. prefix_mem holds
+// 32 k field elements a warp.
 template <class F>
-__device__ __forceinline__ void run_ops(const op_list<F>& l, uint32_t k, F* prefix, uint32_t* exceptions) {
-    uint32_t warp = (uint32_t)(global_id() / 32), step = (uint32_t)(global_size() / 32) * 32 * k;
-    prefix += (uint64_t)warp * k * 32;
+__device__ __forceinline__ void run_ops(const op_list<F>& l, uint32_t k, F* prefix_mem, op_shared* words) {
+    prefix_mem += global_id() / 32 * k * 32;
     // The chunk that goes forward and the one that goes backward.
-    uint64_t next = (uint64_t)warp * 32 * k, cur = 0;
-    bool forward = next < l.n, backward = false, down = false;
+    uint64_t next = op_take(words, k), cur = 0;
+    bool forward = ballot(next < l.n), backward = false, down = false;
     F acc, inv;
     fset_one(acc), fset_one(inv);
     while (forward || backward) {
         uint32_t slot = down ? k - 1 : 0;
-        op_step<F> b;
-        op_t ahead, op;
-        if (backward) op_load(b, l, l.ops[op_index(l, cur, slot)], prefix, slot);
-        if (forward) op = l.ops[op_index(l, next, slot)];
+        op_t fop, bop, fnext = {0, 0}, bnext = {0, 0};
+        if (forward) fnext = l.ops[op_index(l, next, slot)];
+        if (backward) bnext = l.ops[op_index(l, cur, slot)];
         for (uint32_t j = 0; j < k; j++) {
             uint32_t then = j + 1 == k ? slot : down ? slot - 1 : slot + 1;
-            op_rest<F> r;
-            F x1, x2;
-            if (backward) {
-                ahead = l.ops[op_index(l, cur, then)];
-                r = op_backward(b, inv);
-            }
-            if (forward) x1 = fload(&ref_point(l.source, op.a)->x), x2 = fload(&ref_point(l.source, op.b)->x);
-            if (backward) point_store(l.out + op_index(l, cur, slot), op_finish(l.source, b.op, r, exceptions));
+            F x1, x2, prefix;
+            affine_t<F> p, q;
             if (forward) {
-                x1 = op_forward(l.source, op, x1, x2);
-                prefix_store(prefix, slot, acc);
-                op = l.ops[op_index(l, next, then)];
+                fop = fnext;
+                x1 = fload(&ref_point(l.source, fop.a)->x), x2 = fload(&ref_point(l.source, fop.b)->x);
             }
-            if (backward) op_load(b, l, ahead, prefix, then);
-            if (forward) acc = fmul(acc, x1);
+            if (backward) {
+                bop = bnext;
+                prefix = prefix_load(prefix_mem, slot);
+                p = point_load(ref_point(l.source, bop.a)), q = point_load(ref_point(l.source, bop.b));
+                bnext = l.ops[op_index(l, cur, then)];
+            }
+            if (forward) {
+                x1 = op_forward(l.source, fop, x1, x2);
+                prefix_store(prefix_mem, slot, acc);
+                acc = lazy_mul(x1, acc);
+                fnext = l.ops[op_index(l, next, then)];
+            }
+            if (backward) {
+                affine_t<F> r = op_backward(l.source, bop, p, q, prefix, inv, &words->exceptions);
+                op_store(l, op_index(l, cur, slot), r);
+            }
             slot = then;
         }
         cur = next, backward = forward;
-        next += step, forward = next < l.n;
+        if (forward) next = op_take(words, k);
+        forward = ballot(next < l.n);
         down = !down;
         if (backward) inv = warp_inverse(acc);
         fset_one(acc);
     }
+    op_leave(words);
 }

@@ -22,6 +22,13 @@ __device__ __forceinline__ uint32_t shuffle_xor(uint32_t v, uint32_t m) {
     return r;
 }
 
+// The word of a lane.
+__device__ __forceinline__ uint32_t shuffle(uint32_t v, uint32_t lane) {
+    uint32_t r;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(lane));
+    return r;
+}
+
 // The word of the lane d below, or this lane's own where there is none.
 __device__ __forceinline__ uint32_t shuffle_up(uint32_t v, uint32_t d) {
     uint32_t r;

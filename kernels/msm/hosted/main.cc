@@ -27,7 +27,9 @@
 #include <vector>
 
 #include "../msm_g1.cu"
+#include "../msm_g1_async.cu"
 #include "../msm_g2.cu"
+#include "../msm_g2_async.cu"
 #include "../msm_sort.cu"
 #include "../msm_tree.cu"
 
@@ -141,10 +143,36 @@ kernel_t kernel(void (*f)(A...)) {
 
 #define K(name) {#name, kernel(name)}
 const std::map<std::string, kernel_t> kernels = {
-    K(msm_recode),    K(msm_fixed_refs), K(msm_hist0),      K(msm_hist1),     K(msm_scatter0), K(msm_scatter1),
-    K(msm_bounds),    K(msm_sizes),      K(msm_scan_sums),  K(msm_scan_top),  K(msm_scan_apply), K(msm_tree_ops),
-    K(msm_tree_refs), K(msm_reduce_ops), K(msm_copy_ops),   K(msm_bit_ops),   K(msm_pair_ops), K(msm_table_ops),
-    K(msm_bits_count), K(msm_bits_list), K(g1_ops),         K(g2_ops),
+    K(msm_recode),
+    K(msm_fixed_refs),
+    K(msm_count_digits),
+    K(msm_sort_flags),
+    K(msm_move_digits),
+    K(msm_sort_bins),
+    K(msm_count_pairs),
+    K(msm_move_pairs),
+    K(msm_clear_ranges),
+    K(msm_bounds),
+    K(msm_ends_to_sizes),
+    K(msm_sizes),
+    K(msm_scan_sums),
+    K(msm_scan_top),
+    K(msm_scan_apply),
+    K(msm_tree_bases),
+    K(msm_tree_even),
+    K(msm_tree_ops),
+    K(msm_tree_refs),
+    K(msm_reduce_ops),
+    K(msm_copy_ops),
+    K(msm_bit_ops),
+    K(msm_pair_ops),
+    K(msm_table_ops),
+    K(msm_bits_count),
+    K(msm_bits_list),
+    K(g1_ops),
+    K(g2_ops),
+    K(g1_ops_async),
+    K(g2_ops_async),
 };
 
 void get(void* p, size_t n) {

@@ -9,6 +9,7 @@ inline uint32_t ballot(bool p) {
     return m;
 }
 inline void warp_sync() { warp_exchange(0); }
+inline uint32_t shuffle(uint32_t v, uint32_t lane) { return warp_exchange(v)[lane % 32]; }
 inline uint32_t shuffle_xor(uint32_t v, uint32_t m) { return warp_exchange(v)[lane_id() ^ m]; }
 inline uint32_t shuffle_up(uint32_t v, uint32_t d) {
     const uint32_t* w = warp_exchange(v);
