@@ -37,12 +37,25 @@ func (f settingFlag) Type() string { return f.s.Type() }
 // Set tries the value on a default configuration, so that a mistake is one of
 // the command line.
 func (f settingFlag) Set(text string) error {
+	text = fromHere(f.s.Key, text)
 	c := config.Default()
 	if err := f.s.Set(&c, text); err != nil {
 		return err
 	}
 	f.to[f.s.Key] = text
 	return nil
+}
+
+// fromHere makes a directory of the command line absolute: there it is meant
+// from where one stands.
+func fromHere(key, text string) string {
+	if key != "daemon.state_dir" && key != "srs.params_dir" || text == "" || text == "auto" {
+		return text
+	}
+	if abs, err := filepath.Abs(text); err == nil {
+		return abs
+	}
+	return text
 }
 
 // registerFile adds --config.
