@@ -33,6 +33,12 @@ func newMultiplier[A any](e affine.Engine[A], n int) *multiplier[A] {
 	return &multiplier[A]{e, e.NewMultiExp(n, cores()), e.NewList(min(n, affine.Part))}
 }
 
+// close gives the memory back.
+func (m *multiplier[A]) close() {
+	m.sum.Close()
+	m.list.Free()
+}
+
 // add adds the points at ascending positions times scalars, affine.Part of them
 // at most. The scalars are spent.
 func (m *multiplier[A]) add(ctx context.Context, p points[A], positions []uint32, scalars []fr.Element) error {
@@ -117,6 +123,7 @@ func (q *query[A]) sumOnes(ctx context.Context, s *selection, e affine.Engine[A]
 	parts := make([]A, len(sums))
 	for i, o := range sums {
 		parts[i] = o.sum.Total()
+		o.list.Free()
 	}
 	list := e.NewList(len(parts))
 	list.Load(parts)

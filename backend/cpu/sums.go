@@ -13,6 +13,7 @@ import (
 
 	"cuzk/backend"
 	"cuzk/internal/affine"
+	"cuzk/internal/offheap"
 	"cuzk/r1cs"
 )
 
@@ -44,6 +45,7 @@ func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(
 		return out, nil
 	}
 	v := newVectors(p.layout.M())
+	defer v.free()
 	for i, w := range ws {
 		r := &run{prover: p, vectors: v, progress: progress, done: i, total: len(ws), sums: &out[i]}
 		if err := r.all(ctx, w); err != nil {
@@ -60,7 +62,13 @@ var errClosed = errors.New("prover is closed")
 type vectors struct{ a, b, c fr.Vector }
 
 func newVectors(m int) *vectors {
-	return &vectors{make(fr.Vector, m), make(fr.Vector, m), make(fr.Vector, m)}
+	return &vectors{offheap.Make[fr.Element](m), offheap.Make[fr.Element](m), offheap.Make[fr.Element](m)}
+}
+
+func (v *vectors) free() {
+	offheap.Free(v.a)
+	offheap.Free(v.b)
+	offheap.Free(v.c)
 }
 
 // run is the work for one assignment.
@@ -80,10 +88,11 @@ func (r *run) all(ctx context.Context, w *r1cs.Assignment) error {
 	g.Go(func() error { return r.sumH(ctx, w) })
 	g.Go(func() error {
 		s := r.sel(w)
-		if err := runQuery(ctx, r, &r.b2, s, newMultiplier(affine.G2, min(len(s.others), r.b2.points.from.N)), &r.sums.B2); err != nil {
+		if err := r.sumB2(ctx, s); err != nil {
 			return err
 		}
 		m := newMultiplier(affine.G1, len(s.others))
+		defer m.close()
 		return inOrder(
 			func() error { return runQuery(ctx, r, &r.l, s, m, &r.sums.L) },
 			func() error { return runQuery(ctx, r, &r.a, s, m, &r.sums.A) },
@@ -91,6 +100,12 @@ func (r *run) all(ctx context.Context, w *r1cs.Assignment) error {
 		)
 	})
 	return g.Wait()
+}
+
+func (r *run) sumB2(ctx context.Context, s *selection) error {
+	m := newMultiplier(affine.G2, min(len(s.others), r.b2.points.from.N))
+	defer m.close()
+	return runQuery(ctx, r, &r.b2, s, m, &r.sums.B2)
 }
 
 func inOrder(steps ...func() error) error {
@@ -165,6 +180,7 @@ func (p *prover) rows(ctx context.Context, w *r1cs.Assignment, a, b fr.Vector) e
 // scalars are spent.
 func (p *prover) queryH(ctx context.Context, h []fr.Element, report func(float64)) (none bls12381.G1Affine, err error) {
 	m := newMultiplier(affine.G1, len(h))
+	defer m.close()
 	positions := make([]uint32, min(affine.Part, len(h)))
 	for from := 0; from < len(h); from += affine.Part {
 		n := min(affine.Part, len(h)-from)

@@ -56,6 +56,9 @@ type List[A any] interface {
 	// coordinates below p and no flags, or that the engine leaves decoding to
 	// its caller; the list is of no use then until it is loaded.
 	Decode(raw []byte) bool
+	// Free gives the storage of a whole list back; nothing may use it, or a part
+	// of it, afterwards.
+	Free()
 }
 
 // Sum adds a stream of points. One goroutine may use it at a time.
@@ -74,8 +77,11 @@ type MultiExp[A any] interface {
 	Add(ctx context.Context, points List[A], scalars []fr.Element) error
 	// Total is the sum of all that was added, and empties the sum.
 	Total(ctx context.Context) (A, error)
-	// Bytes is the memory held, a list of Part points for Add included.
+	// Bytes is the memory that it will hold, a list of Part points for Add
+	// included.
 	Bytes() int64
+	// Close gives the memory back.
+	Close()
 }
 
 // Table holds multiples of one point for multiplication by many scalars. It is

@@ -257,6 +257,7 @@ func TestMultiExp(t *testing.T) {
 
 func multiExpOf[A any](ctx context.Context, e Engine[A], l List[A], s []fr.Element, workers int) (sum A, err error) {
 	m := e.NewMultiExp(len(s), workers)
+	defer m.Close()
 	for from := 0; from < len(s); from += 30000 {
 		to := min(from+30000, len(s))
 		if err := m.Add(ctx, l.Part(from, to), s[from:to]); err != nil {

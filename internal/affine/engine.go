@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"cuzk/internal/lanes"
+	"cuzk/internal/offheap"
 )
 
 // Op is one addition: which two points, each perhaps negated.
@@ -38,7 +39,7 @@ type list[P comparable, A any] struct {
 	p []P
 }
 
-func (e *engine[P, A]) NewList(n int) List[A] { return &list[P, A]{e, make([]P, n)} }
+func (e *engine[P, A]) NewList(n int) List[A] { return &list[P, A]{e, offheap.Make[P](n)} }
 
 func (l *list[P, A]) Len() int { return len(l.p) }
 
@@ -47,6 +48,8 @@ func (l *list[P, A]) Part(from, to int) List[A] { return &list[P, A]{l.e, l.p[fr
 func (l *list[P, A]) Load(points []A) { l.e.load(l.p[:len(points)], points) }
 
 func (l *list[P, A]) Decode(raw []byte) bool { return l.e.decode != nil && l.e.decode(l.p, raw) }
+
+func (l *list[P, A]) Free() { offheap.Free(l.p) }
 
 // pointBytes is the size of a point.
 func (e *engine[P, A]) pointBytes() int64 {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+
+	"cuzk/internal/offheap"
 )
 
 // Part is how many points [MultiExp.Add] takes at a time, so that they stay in
@@ -68,7 +70,7 @@ func (m *multiExp[P, A]) part(ctx context.Context, points []P, scalars []fr.Elem
 	m.recode(scalars)
 	return m.each(ctx, m.windows(long), func(w *worker[P, A], j int) {
 		if m.buckets[j] == nil {
-			m.buckets[j] = make([]P, 1<<(m.width-1))
+			m.buckets[j] = offheap.Make[P](1 << (m.width - 1))
 		}
 		w.add(m.buckets[j], points, scalars, j, j == len(m.buckets)-1)
 	})
@@ -125,6 +127,21 @@ func (m *multiExp[P, A]) Bytes() int64 {
 	size := m.e.pointBytes()
 	perWorker := size * (max(n, Part) + n)
 	return size*(n*int64(len(m.buckets))+Part) + perWorker*int64(len(m.workers))
+}
+
+// Close implements [MultiExp].
+func (m *multiExp[P, A]) Close() {
+	for j, b := range m.buckets {
+		offheap.Free(b)
+		m.buckets[j] = nil
+	}
+	for k, w := range m.workers {
+		if w != nil {
+			w.free()
+			offheap.Free(w.tree)
+		}
+		m.workers[k] = nil
+	}
 }
 
 // absolute replaces every scalar by itself or the order less it, whichever is
@@ -251,8 +268,10 @@ func (w *worker[P, A]) sort(digits []uint32) {
 // weights 0 to n-1. The bucket of the largest weight is a power of two alone.
 func (w *worker[P, A]) weigh(buckets []P) []A {
 	n := len(buckets)
-	w.tree = append(w.tree[:0], buckets...)
-	w.tree = append(w.tree, buckets...) // room
+	if w.tree == nil {
+		w.tree = offheap.Make[P](2 * n)
+	}
+	copy(w.tree, buckets)
 	w.level = append(w.level[:0], none)
 	for k := range n - 1 {
 		w.level = append(w.level, w.filled(uint32(k)))

@@ -1,5 +1,7 @@
 package affine
 
+import "cuzk/internal/offheap"
+
 // reducer sums runs of points. It holds scratch; one goroutine may use it at a
 // time.
 type reducer[P comparable] struct {
@@ -19,8 +21,11 @@ type reducer[P comparable] struct {
 // newReducer makes a reducer for up to n points at a time.
 func newReducer[P comparable, A any](e *engine[P, A], n int) *reducer[P] {
 	return &reducer[P]{adder: e.adder(), negate: e.negate,
-		refs: make([]uint32, n), pool: make([]P, 0, n), ops: make([]Op, 0, n), singles: make([]Op, 0, n)}
+		refs: make([]uint32, n), pool: offheap.Make[P](n)[:0], ops: make([]Op, 0, n), singles: make([]Op, 0, n)}
 }
+
+// free gives the pool back.
+func (r *reducer[P]) free() { offheap.Free(r.pool) }
 
 // begin forgets the runs before.
 func (r *reducer[P]) begin() {
