@@ -207,6 +207,9 @@ func curio(t testing.TB, name string) *cuzkv1.SubmitProofRequest {
 		m.RequestId = fmt.Sprintf("winpost-%d-%x", miner, m.Randomness[:8])
 	default: // the index is 0 whichever partition it is, and so is the id's
 		m.ProofKind, m.Priority, m.SectorSize, m.RegisteredProof = cuzkv1.ProofKind_WINDOW_POST_PARTITION, cuzkv1.Priority_HIGH, 2048, 10
+		if strings.Contains(name, "V1-") {
+			m.RegisteredProof = 5
+		}
 		m.RequestId = fmt.Sprintf("wdpost-%d-%d-%v", miner, 0, m.Randomness[:8])
 	}
 	return m

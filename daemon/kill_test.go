@@ -17,14 +17,13 @@ import (
 	"time"
 
 	"cuzk/api/cuzkv1"
+	"cuzk/backend/fake"
 	"cuzk/budget"
 	"cuzk/engine"
 	"cuzk/internal/testutil"
 	"cuzk/job"
 	"cuzk/job/sqlstore"
 	"cuzk/server"
-
-	"cuzk/backend/fake"
 )
 
 // childEnv names the state directory for which the test program becomes a
@@ -153,13 +152,21 @@ func (b *batch) await(id string, a *answer) {
 	}
 }
 
-// round adds a real WindowPoSt and three fakes of one to six partitions.
-func (b *batch) round(n int, rnd *rand.Rand) {
-	name := []string{"window-2KiB-V1_2-2of2", "window-2KiB-V1-1of2"}[n%2]
-	m := curio(b.t, name)
-	m.RequestId += fmt.Sprint(" ", n)
-	m.RegisteredProof = []uint64{10, 5}[n%2]
-	b.add(m, func(proof []byte) error { return valid(b.t, "window-2KiB", name, 0, proof) })
+// realEvery is the number of rounds to one real proof: they take seconds where
+// fakes take milliseconds, and one of them should end before a kill.
+const realEvery = 5
+
+// round adds three fakes of one to six partitions, and in some rounds a real
+// WindowPoSt. It returns the time until the kill.
+func (b *batch) round(n int, rnd *rand.Rand) time.Duration {
+	live := 1000
+	if n%realEvery == 0 {
+		name := []string{"window-2KiB-V1_2-2of2", "window-2KiB-V1-1of2"}[n/realEvery%2]
+		m := curio(b.t, name)
+		m.RequestId += fmt.Sprint(" ", n)
+		b.add(m, func(proof []byte) error { return valid(b.t, "window-2KiB", name, 0, proof) })
+		live = 4000
+	}
 	for k := range 3 {
 		parts := 1 + rnd.IntN(6)
 		m := &cuzkv1.SubmitProofRequest{RequestId: fmt.Sprintf("fake %d.%d", n, k), ProofKind: cuzkv1.ProofKind_POREP_SEAL_COMMIT,
@@ -172,13 +179,14 @@ func (b *batch) round(n int, rnd *rand.Rand) {
 			return nil
 		})
 	}
+	return time.Duration(rnd.IntN(live)) * time.Millisecond
 }
 
 // TestKill kills a daemon at seeded random points of a batch of mixed jobs. Every
 // job that was accepted is answered with a valid proof, and stays answered with
 // that one.
 func TestKill(t *testing.T) {
-	kills := 5
+	kills := 6
 	if testing.Short() {
 		kills = 2
 	}
@@ -191,15 +199,14 @@ func TestKill(t *testing.T) {
 	b := &batch{t: t, client: dialUnix(t, filepath.Join(state, "sock")), jobs: map[string]*answer{}}
 	for n := range kills {
 		kill := spawn(t, state)
-		b.round(n, rnd)
-		time.Sleep(time.Duration(rnd.IntN(1000)) * time.Millisecond)
+		time.Sleep(b.round(n, rnd))
 		kill()
 	}
 	kill := spawn(t, state)
 	b.wg.Wait()
 	b.askAgain()
 	kill()
-	b.look(state, 4*kills)
+	b.look(state, 3*kills+(kills+realEvery-1)/realEvery)
 }
 
 // askAgain wants the same proofs once more.
