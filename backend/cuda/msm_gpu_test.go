@@ -19,6 +19,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
 	gpu "cuzk/cuda"
+	"cuzk/kernels"
 )
 
 // Flags of the tests and benchmarks that need a card.
@@ -90,6 +91,19 @@ func replaceOps(t testing.TB, s *Summer, o *gpu.Owner) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// loadCurve adds a kernel of module curve to those of the sums.
+func (b *bench) loadCurve(name string) error {
+	d, ok := b.s.dev.(*card)
+	if !ok {
+		return nil
+	}
+	image, err := kernels.PTX("curve")
+	if err != nil {
+		return err
+	}
+	return d.owner.Do(func(c *gpu.Context) error { return d.code.load(c, "curve", image, []string{name}) })
 }
 
 func ownerAlloc(o *gpu.Owner) func(int64) (gpu.Memory, error) {

@@ -301,6 +301,9 @@ func TestMSMWithoutAsynchronousCopies(t *testing.T) {
 	b := hostedBench(t)
 	b.s.dev.(*hosted).fact.async = false
 	for name, kind := range scalarKinds {
+		if testing.Short() && name != "random" {
+			continue
+		}
 		b.run(name, func(b *bench) { b.checkMSM(v, scalarsOf(n, kind, 14), Montgomery, b.scratch()) })
 	}
 }

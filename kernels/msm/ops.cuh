@@ -92,8 +92,14 @@ template <class F>
 __device__ __noinline__ op_look<F> op_examine(const affine_t<F>* base, const affine_t<F>* slots,
                                               const affine_t<F>* infinity, uint32_t ra, uint32_t rb) {
     op_source<F> s = {base, slots, infinity};
-    affine_t<F> a = ref_load(s, ra), b = ref_load(s, rb);
     op_look<F> r;
+    // References to none are common in arrays of buckets of unequal windows.
+    if (ra == REF_NONE || rb == REF_NONE) {
+        fset_one(r.d), fset_zero(r.rise);
+        r.kind = ra == REF_NONE ? OP_SECOND : OP_FIRST;
+        return r;
+    }
+    affine_t<F> a = ref_load(s, ra), b = ref_load(s, rb);
     op_kind kind = op_classify(a, b);
     r.kind = kind;
     r.d = op_denominator(kind, a, fsub(b.x, a.x));

@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../curve/curve.cu"
 #include "../msm_g1.cu"
 #include "../msm_g1_async.cu"
 #include "../msm_g2.cu"
@@ -169,6 +170,8 @@ const std::map<std::string, kernel_t> kernels = {
     K(msm_table_ops),
     K(msm_bits_count),
     K(msm_bits_list),
+    K(g1_curve_check),
+    K(g2_curve_check),
     K(g1_ops),
     K(g2_ops),
     K(g1_ops_async),
