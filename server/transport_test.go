@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -235,16 +236,18 @@ func TestSlowCallersDoNotBlockOthersForLong(t *testing.T) {
 	d := boot(t, func(d *daemon) { d.cfg.MaxReceiving, d.cfg.ReceiveTimeout = 2, 200*time.Millisecond })
 	ctx, cancel := context.WithCancel(d.ctx())
 	defer cancel()
+	var slow sync.WaitGroup
 	for range 2 { // both slots are taken by callers who send nothing
 		s, err := d.conn().NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, cuzkv1.ProvingEngine_Prove_FullMethodName)
 		must(t, err)
-		go func() {
+		slow.Go(func() {
 			if err := s.RecvMsg(new(cuzkv1.ProveResponse)); status.Code(err) != codes.DeadlineExceeded {
 				t.Errorf("slow caller got %v", err)
 			}
-		}()
+		})
 	}
 	prove(t, d.ctx(), d.dial(), winning(1))
+	slow.Wait()
 }
 
 func TestTwoMessagesInAUnaryCall(t *testing.T) {
