@@ -19,6 +19,7 @@ import (
 	"cuzk/api/cuzkv1"
 	"cuzk/backend"
 	"cuzk/backend/cpu"
+	"cuzk/backend/fake"
 	"cuzk/budget"
 	"cuzk/engine"
 	"cuzk/engine/sched"
@@ -26,8 +27,6 @@ import (
 	"cuzk/job/sqlstore"
 	"cuzk/r1cs"
 	"cuzk/srs"
-
-	"cuzk/backend/fake"
 )
 
 // anotherFake is a request of the fake kind that differs from those before it.
@@ -263,6 +262,9 @@ func TestKeyFileChangesDuringProof(t *testing.T) {
 		"deleted":  {os.Remove, cuzkv1.AwaitProofResponse_COMPLETED, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && c.want == cuzkv1.AwaitProofResponse_COMPLETED {
+				t.Skip("makes two real proofs: seconds")
+			}
 			r := serve(t, meddling(t, c.act))
 			for range 2 { // the second time what was changed is still so
 				m := curio(t, "window-2KiB-V1_2-2of2")
