@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 
+	"cuzk/backend"
 	bcuda "cuzk/backend/cuda"
 	"cuzk/budget"
 	"cuzk/cuda"
@@ -72,22 +75,84 @@ func openGPU(info cuda.Device, margin budget.Bytes) (daemon.Accelerator, error) 
 	if _, err := dev.SelfTest(); err != nil {
 		return daemon.Accelerator{}, errors.Join(err, dev.Close())
 	}
-	b := bcuda.New(dev, bcuda.Options{})
+	g := &gpuCard{dev: dev, memory: max(budget.Bytes(info.Memory)-margin, 0), backends: map[budget.Bytes]*bcuda.Backend{}}
 	return daemon.Accelerator{
-		Device:  sched.Device{ID: info.UUID, Name: info.Name, Class: sched.GPU, Slots: 1, Memory: max(budget.Bytes(info.Memory)-margin, 0)},
-		Backend: b, Need: gpuNeed,
-		Close: func() error { return errors.Join(b.Close(), dev.Close()) },
+		Device:  sched.Device{ID: info.UUID, Name: info.Name, Class: sched.GPU, Slots: 1, Memory: g.memory},
+		Backend: g, Need: g.need, Close: g.close,
 	}, nil
 }
 
-// gpuNeed is about what a key and the work on one assignment take on a card: all
-// points, the vectors a, b and c, their table of twiddles, two vectors' worth of
-// memory for sums, the assignment, and what the driver keeps. All of it is taken
-// when the key is loaded.
+// gpuCard gives each key the memory that the daemon's ledger has reserved for it: a
+// prover would take all that is free.
+type gpuCard struct {
+	dev    *bcuda.Device
+	memory budget.Bytes
+
+	mu       sync.Mutex
+	backends map[budget.Bytes]*bcuda.Backend // by the memory of a key
+}
+
+// Name implements [backend.Backend].
+func (g *gpuCard) Name() string { return bcuda.Name }
+
+// Load implements [backend.Backend].
+func (g *gpuCard) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
+	b := g.backend(g.need(key.ID, circuit.Counts(), key.Shape()).Key.Device)
+	return b.Load(ctx, circuit, key)
+}
+
+func (g *gpuCard) backend(memory budget.Bytes) *bcuda.Backend {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	b := g.backends[memory]
+	if b == nil {
+		b = bcuda.New(g.dev, bcuda.Options{Memory: int64(memory)})
+		g.backends[memory] = b
+	}
+	return b
+}
+
+func (g *gpuCard) close() (err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, b := range g.backends {
+		err = errors.Join(err, b.Close())
+	}
+	return errors.Join(err, g.dev.Close())
+}
+
+// gpuRoom is left on a card beside a large key, for that of WinningPoSt.
+const gpuRoom = 4 * budget.GiB
+
+// need is gpuNeed, or less where the card has less: the sums then go through
+// smaller parts.
+func (g *gpuCard) need(id srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
+	p := gpuNeed(id, n, s)
+	if want := p.Key.Device; want+gpuRoom > g.memory {
+		p.Key.Device = max(gpuLeast(n, s), min(want, g.memory-gpuRoom))
+	}
+	return p
+}
+
+// gpuNeed is what a key and the work on one assignment take on a card with room:
+// the points and the assignment; nine vectors of the domain's size, for a, b and
+// c, twiddles, and two sums at a time; and what small sums take as well. All of
+// it is taken when the key is loaded.
 func gpuNeed(_ srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
-	const g1, g2, element, other = 96, 192, 32, 512 << 20
-	points := g1*int64(s.H+s.L+s.A+s.B) + g2*int64(s.B)
-	vector := element * (int64(s.H) + 1)
-	witness := int64(n.Bits/8) + element*int64(n.Aux-n.Bits+n.Inputs)
-	return budget.Placement{Able: true, Key: budget.Need{Device: budget.Bytes(points + 6*vector + witness + other)}}
+	fixed, vector := gpuFixed(n, s)
+	return budget.Placement{Able: true, Key: budget.Need{Device: fixed + 9*vector + 3*budget.GiB}}
+}
+
+// gpuLeast is about the least with which a key can be used.
+func gpuLeast(n r1cs.Counts, s srs.Shape) budget.Bytes {
+	fixed, vector := gpuFixed(n, s)
+	return fixed + 4*vector + 512*budget.MiB
+}
+
+// gpuFixed is what no plan can do without, and the size of one vector.
+func gpuFixed(n r1cs.Counts, s srs.Shape) (fixed, vector budget.Bytes) {
+	const g1, g2, element = 96, 192, 32
+	points := g1*budget.Bytes(s.H+s.L+s.A+s.B) + g2*budget.Bytes(s.B)
+	assignment := budget.Bytes(n.Bits/8) + element*budget.Bytes(n.Aux-n.Bits+n.Inputs)
+	return points + assignment, element * budget.Bytes(s.H+1)
 }
