@@ -56,7 +56,7 @@ func (p *Plan) String() string {
 type need struct {
 	circuit string
 	layout  *backend.Layout
-	sets    *querySets
+	members *querySets
 	program int64 // bytes
 	facts   facts
 	Options
@@ -77,26 +77,27 @@ func newProverPlan(n need, limit int64) (*Plan, error) {
 	if n.Lanes > 0 {
 		lanes = min(n.Lanes, 2)
 	}
+	best := n.sums(unlimited)
 	for ; works > 0; works-- {
 		for _, full := range []bool{true, false} {
 			for l := lanes; l > 0; l-- {
 				p := n.fixed(limit, full, l, works)
-				p.scratch, p.second = n.scratch(p, unlimited)
+				p.scratch, p.second = n.scratch(p, best)
 				if p.addScratch(); p.Total() <= limit {
 					return p, nil
 				}
 			}
 		}
 	}
-	return n.tightPlan(limit)
+	return n.tightPlan(limit, best)
 }
 
 // tightPlan is one lane with sums in as many parts as it takes.
-func (n need) tightPlan(limit int64) (*Plan, error) {
+func (n need) tightPlan(limit int64, best sumBytes) (*Plan, error) {
 	p := n.fixed(limit, false, 1, 1)
-	best, _ := n.scratch(p, unlimited)
+	most, _ := n.scratch(p, best)
 	least := n.leastScratch(p)
-	p.scratch = min(best, limit-p.Total())
+	p.scratch = min(most, limit-p.Total())
 	if p.scratch < least {
 		p.scratch = least
 		p.addScratch()
@@ -138,11 +139,11 @@ func (n need) fixed(limit int64, full bool, lanes, works int) *Plan {
 		add(name, aligned(int64(bits)*cv.point)+aligned(int64(others)*cv.point), fmt.Sprintf("%d points of bits, %d of elements", bits, others))
 	}
 	add("h", aligned(int64(s.H)*curveG1.point), fmt.Sprintf("%d points", s.H))
-	points("l", &n.sets.l, curveG1)
-	points("a", &n.sets.a, curveG1)
-	points("b_g1", &n.sets.b, curveG1)
-	points("b_g2", &n.sets.b, curveG2)
-	add("sets", n.sets.a.selectors()+n.sets.b.selectors(), "who has a point")
+	points("l", &n.members.l, curveG1)
+	points("a", &n.members.a, curveG1)
+	points("b_g1", &n.members.b, curveG1)
+	points("b_g2", &n.members.b, curveG2)
+	add("sets", n.members.a.selectors()+n.members.b.selectors(), "who has a point")
 	add("program", n.program, "rows and instances")
 	note := "without the large table of twiddles"
 	if full {
@@ -178,31 +179,40 @@ func (n need) selected(m *members) int64 {
 	return aligned(int64(bits+31)/32*4) + aligned(int64(others)*fr.Bytes)
 }
 
-// scratch is the memory that sums with a budget use at most: behind the vectors,
-// and that of the second lane if there is one.
-func (n need) scratch(p *Plan, budget int64) (first, second int64) {
-	v := aligned(p.vectors)
-	first = readerBytes(n.layout.Counts) - 3*v
-	first = max(first, msmBytes(n.facts, curveG1, n.layout.Shape.H, budget)-2*v)
+// sumBytes is the memory that the sum over h takes, and the largest of the others
+// with the values selected for it.
+type sumBytes struct{ h, others int64 }
+
+// sums is that of the best sums within a budget.
+func (n need) sums(budget int64) (b sumBytes) {
+	b.h = msmBytes(n.facts, curveG1, n.layout.Shape.H, budget)
 	for _, q := range []struct {
 		m  *members
 		cv curve
-	}{{&n.sets.l, curveG1}, {&n.sets.a, curveG1}, {&n.sets.b, curveG1}, {&n.sets.b, curveG2}} {
+	}{{&n.members.l, curveG1}, {&n.members.a, curveG1}, {&n.members.b, curveG1}, {&n.members.b, curveG2}} {
 		bits, others := q.m.points()
 		sum := max(msmBytes(n.facts, q.cv, others, budget), bitsBytes(n.facts, q.cv, bits, budget))
-		second = max(second, n.selected(q.m)+sum)
+		b.others = max(b.others, n.selected(q.m)+sum)
 	}
+	return b
+}
+
+// scratch is the memory for sums behind the vectors, and that of the second lane if
+// there is one.
+func (n need) scratch(p *Plan, b sumBytes) (first, second int64) {
+	v := aligned(p.vectors)
+	first = max(readerBytes(n.layout.Counts)-3*v, b.h-2*v, 0)
 	if p.lanes == 1 {
-		return aligned(max(first, second-3*v, 0)), 0
+		return aligned(max(first, b.others-3*v)), 0
 	}
-	return aligned(max(first, 0)), aligned(second)
+	return aligned(first), aligned(b.others)
 }
 
 // leastScratch is scratch with sums in the smallest parts that make sense.
 func (n need) leastScratch(p *Plan) int64 {
 	for budget := int64(1 << 20); budget < unlimited; budget *= 2 {
 		if n.possible(budget) {
-			s, _ := n.scratch(p, budget)
+			s, _ := n.scratch(p, n.sums(budget))
 			return s
 		}
 	}
@@ -215,9 +225,9 @@ func (n need) possible(budget int64) bool {
 	if err != nil {
 		return false
 	}
-	_, others := n.sets.b.points()
+	_, others := n.members.b.points()
 	_, err = planMSM(n.facts, curveG2, max(others, 1), budget, 0)
-	bits, _ := n.sets.b.points()
+	bits, _ := n.members.b.points()
 	if err == nil && bits > 0 {
 		_, err = planBits(n.facts, curveG2, bits, budget)
 	}

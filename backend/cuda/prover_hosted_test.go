@@ -18,6 +18,7 @@ import (
 	"cuzk/backend/conformance"
 	gpu "cuzk/cuda"
 	"cuzk/groth16"
+	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/srs"
 )
@@ -217,10 +218,33 @@ func (b *hostedBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key *s
 // TestHostedConformance runs the suite of all backends on the kernels compiled
 // for the CPU.
 func TestHostedConformance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a minute: TestHostedSelfTest proves with the same kernels")
-	}
+	testutil.Slow(t, "a minute of one core")
 	conformance.Run(t, func(t testing.TB) backend.Backend { return &hostedBackend{t, 1 << 30} })
+}
+
+// TestHostedProof compares the sums of one assignment with their definitions.
+func TestHostedProof(t *testing.T) {
+	ctx, c := context.Background(), conformance.Circuits()[2]
+	circuit := conformance.Compile(t, c)
+	key := conformance.Key(t, circuit)
+	b := &hostedBackend{t, 1 << 30}
+	p, err := b.Load(ctx, circuit, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	w := r1cs.Run(c).Assignment()
+	want, err := conformance.Reference(circuit, key, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Sums(ctx, []*r1cs.Assignment{w}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := got[0]; g.H != want.H || g.L != want.L || g.A != want.A || g.B1 != want.B1 || g.B2 != want.B2 {
+		t.Errorf("sums are %+v, want %+v", g, want)
+	}
 }
 
 // TestWrongDeviceIsNoticed flips bits of what lies on the device: the check of the

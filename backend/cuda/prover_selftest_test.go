@@ -16,6 +16,9 @@ func TestHostedSelfTest(t *testing.T) {
 	if err := pointsOn(ctx, newHostedMachine(t)); err != nil {
 		t.Error(err)
 	}
+	if testing.Short() {
+		t.Skip("seconds for the tables of multiples; TestHostedProof runs")
+	}
 	circuit, err := r1cs.Compile(probe{})
 	if err != nil {
 		t.Fatal(err)
