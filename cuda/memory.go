@@ -116,8 +116,10 @@ func (c *Context) pinned(bytes, n int64) {
 	c.owner.count.pinnedCount.Add(n)
 }
 
-// Upload copies a Go slice to the device and waits. Bytes per second are an
-// eighth of a pinned copy's; for large data use CopyToDevice.
+// Upload copies a Go slice to the device and waits until it is there, so that
+// any stream may use it. (The driver's own call may return when the bytes are
+// staged, and streams that do not block are not ordered behind it.) Bytes per
+// second are an eighth of a pinned copy's; for large data use CopyToDevice.
 func (c *Context) Upload(dst Memory, src []byte) error {
 	if int64(len(src)) > dst.Bytes {
 		return fmt.Errorf("upload %d bytes into %d", len(src), dst.Bytes)
@@ -127,7 +129,10 @@ func (c *Context) Upload(dst Memory, src []byte) error {
 	}
 	err := c.drv.check("cuMemcpyHtoD_v2", c.drv.cuMemcpyHtoD_v2(dst.Ptr, unsafe.Pointer(&src[0]), uint64(len(src))))
 	runtime.KeepAlive(src)
-	return err
+	if err != nil {
+		return err
+	}
+	return c.SyncStream(Stream{})
 }
 
 // Download copies device memory into a Go slice and waits.
