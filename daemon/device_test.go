@@ -235,8 +235,10 @@ func TestEstimatesHold(t *testing.T) {
 	if err := d.Load(t.Context(), "wpost-2k", nil); err != nil {
 		t.Fatal(err)
 	}
-	planned := p.planner.work(srs.ID{Family: srs.Window, Size: 2048}).CPU.Key.Host
-	if got := budget.Bytes(d.loaded["wpost-2k"].prover.Bytes()); got > planned || got < planned/2 {
-		t.Errorf("key takes %v, planned %v", got, planned)
+	id := srs.ID{Family: srs.Window, Size: 2048}
+	e, _ := kind.Lookup(id)
+	planned := d.backend.(*cpu.Backend).KeyBytes(e.Counts, id.Shape())
+	if got := d.loaded["wpost-2k"].prover.Bytes(); got > planned || got < planned/2 {
+		t.Errorf("key takes %d bytes, planned %d", got, planned)
 	}
 }
