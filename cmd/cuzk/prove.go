@@ -20,6 +20,7 @@ type proveFlags struct {
 	circuits       circuitFlag
 	out, format    string
 	fixedR, fixedS string
+	remote         remoteFlags
 	json           bool
 }
 
@@ -53,6 +54,9 @@ gives its witness away; they are for tests, together with --insecure.`,
     --comm-r-old bagboea4... --comm-r-new bagboea4... --comm-d-new baga6ea4... \
     -o proof.bin
 
+  # by a daemon
+  cuzk prove request.json --daemon 127.0.0.1:9820 -o proof.bin
+
   # a test proof as hex on the terminal
   cuzk prove request.json --insecure --params-dir ./keys --format hex`,
 		RunE: func(cmd *cobra.Command, args []string) error { return prove(cmd, &f, args) },
@@ -62,6 +66,7 @@ gives its witness away; they are for tests, together with --insecure.`,
 	f.keys.register(cmd)
 	f.keys.registerInsecure(cmd)
 	f.circuits.register(cmd)
+	f.remote.register(cmd)
 	cmd.Flags().StringVarP(&f.out, "output", "o", "-", "`file` for the proof; - for standard output, where raw bytes become hex")
 	cmd.Flags().StringVar(&f.format, "format", "", "raw, hex or base64 (default: raw to a file, hex to standard output)")
 	cmd.Flags().StringVar(&f.fixedR, "fixed-r", "", "r in `hex`, big-endian; tests only")
@@ -115,6 +120,9 @@ func (f *proveFlags) check() error {
 	if f.json && f.out == "-" {
 		return usageError("--json needs the proof in a file: add -o FILE")
 	}
+	if f.remote.addr != "" && (f.statement.c1 != "" || len(f.statement.snap) > 0 || f.fixedR != "" || f.keys.insecure) {
+		return usageError("--daemon goes with a REQUEST alone: the daemon has its own keys and randomness")
+	}
 	_, err := f.encoded(nil)
 	return err
 }
@@ -148,7 +156,12 @@ func prove(cmd *cobra.Command, f *proveFlags, args []string) error {
 	}
 	defer out.abort()
 	st := &stages{u: u}
-	proof, insecure, err := f.run(cmd, st, j, rnd)
+	proof, insecure, err := []byte(nil), false, error(nil)
+	if f.remote.addr != "" {
+		proof, err = f.remote.prove(cmd.Context(), st, args[0])
+	} else {
+		proof, insecure, err = f.run(cmd, st, j, rnd)
+	}
 	u.done()
 	if err != nil {
 		return err

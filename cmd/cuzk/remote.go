@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
 
 	"cuzk/api/cuzkv1"
 	"cuzk/client"
@@ -45,4 +49,45 @@ func remoteError(err error, addr string) error {
 		return fmt.Errorf("%w: %w", groth16.ErrSelfCheck, text)
 	}
 	return fmt.Errorf("%s: %w", f.Class, text)
+}
+
+// remoteFlags say which daemon is to prove.
+type remoteFlags struct{ addr, token string }
+
+func (f *remoteFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.addr, "daemon", "", "have the daemon at this `address` prove: host:port, unix:///path or https://host:port")
+	cmd.Flags().StringVar(&f.token, "token-file", "", "`file` with the daemon's secret, if it wants one")
+}
+
+// prove has the daemon prove a request file. Partitions of a WindowPoSt are
+// asked for one by one, as the contract wants it.
+func (f *remoteFlags) prove(ctx context.Context, st *stages, path string) (proof []byte, err error) {
+	token, err := readToken(f.token)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readSmall(nil, path)
+	if err != nil {
+		return nil, err
+	}
+	rs, err := kind.WireRequests(data, func(name string) ([]byte, error) { return readSmall(nil, filepath.Join(filepath.Dir(path), name)) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	c, err := client.Dial(f.addr, client.Options{Token: token})
+	if err != nil {
+		return nil, usageError("--daemon: %v", err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	err = st.watch().Run("daemon", func() (string, error) {
+		for _, r := range rs {
+			p, err := c.Prove(ctx, submitted(r, ""))
+			if err != nil {
+				return "", remoteError(err, f.addr)
+			}
+			proof = append(proof, p.Proof...)
+		}
+		return fmt.Sprintf("%d bytes from %s", len(proof), f.addr), nil
+	})
+	return proof, err
 }
