@@ -17,7 +17,7 @@
 //
 // Invariants:
 //
-//  1. All work goes through parts of at most [affine.Part] points or one
+//  1. All work goes through parts ([affine.MultiExp]) or one
 //     transform, and the context is looked at between pieces of milliseconds.
 //  2. A prover is immutable: several Sums may run at the same time.
 package cpu

@@ -30,7 +30,8 @@ type multiplier[A any] struct {
 
 // newMultiplier makes one for queries of about n points.
 func newMultiplier[A any](e affine.Engine[A], n int) *multiplier[A] {
-	return &multiplier[A]{e, e.NewMultiExp(n, cores()), e.NewList(min(n, affine.Part))}
+	sum := e.NewMultiExp(n, cores())
+	return &multiplier[A]{e, sum, e.NewList(sum.Part())}
 }
 
 // close gives the memory back.
@@ -39,8 +40,8 @@ func (m *multiplier[A]) close() {
 	m.list.Free()
 }
 
-// add adds the points at ascending positions times scalars, affine.Part of them
-// at most. The scalars are spent.
+// add adds the points at ascending positions times scalars, a part of
+// them at most. The scalars are spent.
 func (m *multiplier[A]) add(ctx context.Context, p points[A], positions []uint32, scalars []fr.Element) error {
 	list := m.list.Part(0, len(positions))
 	if err := p.read(ctx, list, positions); err != nil {
@@ -59,7 +60,7 @@ func (q *query[A]) sum(ctx context.Context, s *selection, m *multiplier[A], repo
 		return total, err
 	}
 	all.Part(0, 1).Load([]A{total})
-	cut := &cutter{s: s, set: q.set, most: min(affine.Part, len(s.others))}
+	cut := &cutter{s: s, set: q.set, most: m.sum.Part()}
 	for cut.next() {
 		if err := m.add(ctx, q.points, cut.positions, cut.values); err != nil {
 			return total, err

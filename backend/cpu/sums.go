@@ -181,9 +181,9 @@ func (p *prover) rows(ctx context.Context, w *r1cs.Assignment, a, b fr.Vector) e
 func (p *prover) queryH(ctx context.Context, h []fr.Element, report func(float64)) (none bls12381.G1Affine, err error) {
 	m := newMultiplier(affine.G1, len(h))
 	defer m.close()
-	positions := make([]uint32, min(affine.Part, len(h)))
-	for from := 0; from < len(h); from += affine.Part {
-		n := min(affine.Part, len(h)-from)
+	positions := make([]uint32, m.sum.Part())
+	for from := 0; from < len(h); from += len(positions) {
+		n := min(len(positions), len(h)-from)
 		for i := range n {
 			positions[i] = uint32(from + i)
 		}

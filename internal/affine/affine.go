@@ -73,8 +73,10 @@ type Sum[A any] interface {
 type MultiExp[A any] interface {
 	// Add adds points[i] times scalars[i] for all i. It may be ended early with
 	// the context's error; the sum is of no use then. The scalars are spent.
-	// Calls with [Part] points are best.
+	// Calls with Part points are best.
 	Add(ctx context.Context, points List[A], scalars []fr.Element) error
+	// Part is how many points Add takes at a time.
+	Part() int
 	// Total is the sum of all that was added, and empties the sum.
 	Total(ctx context.Context) (A, error)
 	// Bytes is the memory that it will hold, a list of Part points for Add

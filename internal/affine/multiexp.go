@@ -12,40 +12,47 @@ import (
 	"cuzk/internal/offheap"
 )
 
-// Part is how many points [MultiExp.Add] takes at a time, so that they stay in
-// the second level cache while every window goes over them.
-const Part = 1 << 14
-
 // multiExp implements [MultiExp] by Pippenger's method with signed digits: for
 // each window of w bits there are 2^(w-1) buckets, a point is added to or taken
 // from the bucket of its digit, and in the end k times bucket k is summed bit by
 // bit of k. What comes out is a point for each bit of the scalars.
 type multiExp[P comparable, A any] struct {
 	e       *engine[P, A]
-	width   int   // of a window in bits
-	buckets [][]P // of each window, for the digits 1 to 2^(w-1) and their negatives
+	width   int         // of a window in bits
+	part    int         // points that are sorted into buckets at a time
+	buckets []places[P] // of each window, for the digits 1 to 2^(w-1) and their negatives
 	workers []*worker[P, A]
 	long    int // the bits of the longest scalar so far
 }
 
 const (
+	// minWidth is the least width that is taken.
 	minWidth = 4
-	maxWidth = 15
+	// windowBytes is the most that the buckets of a window may take, so that they
+	// and a part stay in the second level cache: 13 bits in G1, 12 in G2. Wider
+	// windows have fewer additions and wait for memory instead.
+	windowBytes = 1 << 19
+	// part is the points that are sorted into buckets at a time.
+	part = 1 << 13
 )
 
 // NewMultiExp chooses the width that makes the additions fewest.
 func (e *engine[P, A]) NewMultiExp(n, workers int) MultiExp[A] {
 	best := 0
 	m := &multiExp[P, A]{e: e, workers: make([]*worker[P, A], workers)}
-	for w := minWidth; w <= maxWidth; w++ {
+	for w := minWidth; e.pointBytes()<<(w-1) <= windowBytes; w++ {
 		windows := (windowsOf(w, fr.Bits-1) + workers - 1) / workers * workers // some idle at the end
 		if cost := windows * (n + 1<<w); best == 0 || cost < best {
 			best, m.width = cost, w
 		}
 	}
-	m.buckets = make([][]P, windowsOf(m.width, fr.Bits-1))
+	m.part = min(max(n, 1), part)
+	m.buckets = make([]places[P], windowsOf(m.width, fr.Bits-1))
 	return m
 }
+
+// Part implements [MultiExp].
+func (m *multiExp[P, A]) Part() int { return m.part }
 
 // windowsOf is how many windows of w bits a number of so many bits has, with one
 // more for the sign.
@@ -55,8 +62,8 @@ func windowsOf(w, bits int) int { return (bits + w) / w }
 func (m *multiExp[P, A]) Add(ctx context.Context, points List[A], scalars []fr.Element) error {
 	p := m.e.points(points)
 	for len(scalars) > 0 {
-		n := min(len(scalars), Part)
-		if err := m.part(ctx, p[:n], scalars[:n]); err != nil {
+		n := min(len(scalars), m.part)
+		if err := m.addPart(ctx, p[:n], scalars[:n]); err != nil {
 			return err
 		}
 		p, scalars = p[n:], scalars[n:]
@@ -64,15 +71,15 @@ func (m *multiExp[P, A]) Add(ctx context.Context, points List[A], scalars []fr.E
 	return nil
 }
 
-func (m *multiExp[P, A]) part(ctx context.Context, points []P, scalars []fr.Element) error {
+func (m *multiExp[P, A]) addPart(ctx context.Context, points []P, scalars []fr.Element) error {
 	long := absolute(scalars)
 	m.long = max(m.long, long)
 	m.recode(scalars)
 	return m.each(ctx, m.windows(long), func(w *worker[P, A], j int) {
-		if m.buckets[j] == nil {
-			m.buckets[j] = offheap.Make[P](1 << (m.width - 1))
+		if m.buckets[j].p == nil {
+			m.buckets[j] = newPlaces[P](1 << (m.width - 1))
 		}
-		w.add(m.buckets[j], points, scalars, j, j == len(m.buckets)-1)
+		w.add(&m.buckets[j], points, scalars, j, j == len(m.buckets)-1)
 	})
 }
 
@@ -108,9 +115,9 @@ func (m *multiExp[P, A]) each(ctx context.Context, n int, f func(w *worker[P, A]
 func (m *multiExp[P, A]) Total(ctx context.Context) (A, error) {
 	sums := make([][]A, m.windows(m.long)) // sums[j][k] is to be taken 2^(jw+k) times
 	err := m.each(ctx, len(sums), func(w *worker[P, A], j int) {
-		if m.buckets[j] != nil {
-			sums[j] = w.weigh(m.buckets[j])
-			clear(m.buckets[j])
+		if m.buckets[j].p != nil {
+			sums[j] = w.weigh(&m.buckets[j])
+			clear(m.buckets[j].set)
 		}
 	})
 	m.long = 0
@@ -125,15 +132,14 @@ func (m *multiExp[P, A]) Total(ctx context.Context) (A, error) {
 func (m *multiExp[P, A]) Bytes() int64 {
 	n := int64(1) << (m.width - 1)
 	size := m.e.pointBytes()
-	perWorker := size * (max(n, Part) + n)
-	return size*(n*int64(len(m.buckets))+Part) + perWorker*int64(len(m.workers))
+	perWorker := size * (max(n, int64(m.part)) + 2*n)
+	return size*(n*int64(len(m.buckets))+int64(m.part)) + perWorker*int64(len(m.workers))
 }
 
 // Close implements [MultiExp].
 func (m *multiExp[P, A]) Close() {
-	for j, b := range m.buckets {
-		offheap.Free(b)
-		m.buckets[j] = nil
+	for j := range m.buckets {
+		m.buckets[j].free()
 	}
 	for k, w := range m.workers {
 		if w != nil {
@@ -210,12 +216,12 @@ const none = ^uint32(0)
 
 func newWorker[P comparable, A any](m *multiExp[P, A]) *worker[P, A] {
 	n := 1 << (m.width - 1)
-	return &worker[P, A]{multiExp: m, reducer: newReducer(m.e, max(n, Part)),
-		digits: make([]uint32, Part), counts: make([]uint32, n+1)}
+	return &worker[P, A]{multiExp: m, reducer: newReducer(m.e, max(n, m.part)),
+		digits: make([]uint32, m.part), counts: make([]uint32, n+1)}
 }
 
 // add adds points to the buckets of window j, the last or not.
-func (w *worker[P, A]) add(buckets, points []P, scalars []fr.Element, j int, last bool) {
+func (w *worker[P, A]) add(buckets *places[P], points []P, scalars []fr.Element, j int, last bool) {
 	w.cut(scalars, j, last)
 	w.sort(w.digits[:len(scalars)])
 	w.sum(buckets, points)
@@ -266,15 +272,19 @@ func (w *worker[P, A]) sort(digits []uint32) {
 // With X_k the points of weights 0 to 2n-1, the sum of k·X_k is the sum of odd
 // X_k plus twice the sum over i of i·(X_2i + X_2i+1): a level of n pairs, with
 // weights 0 to n-1. The bucket of the largest weight is a power of two alone.
-func (w *worker[P, A]) weigh(buckets []P) []A {
-	n := len(buckets)
+func (w *worker[P, A]) weigh(buckets *places[P]) []A {
+	n := len(buckets.p)
 	if w.tree == nil {
 		w.tree = offheap.Make[P](2 * n)
 	}
-	copy(w.tree, buckets)
+	copy(w.tree, buckets.p)
 	w.level = append(w.level[:0], none)
-	for k := range n - 1 {
-		w.level = append(w.level, w.filled(uint32(k)))
+	for k, set := range buckets.set[:n-1] {
+		if !set {
+			w.level = append(w.level, none)
+			continue
+		}
+		w.level = append(w.level, uint32(k))
 	}
 	w.begin()
 	level, used := w.level, n
@@ -289,27 +299,20 @@ func (w *worker[P, A]) weigh(buckets []P) []A {
 		}
 		level, used = w.pairs(level, used)
 	}
-	sums := make([]P, w.width)
-	sums[w.width-1] = buckets[n-1]
-	w.sum(sums, w.tree)
-	out := make([]A, w.width)
-	w.e.store(out, sums)
-	return out
-}
-
-// filled is k, or none if bucket k is empty.
-func (w *worker[P, A]) filled(k uint32) uint32 {
-	var infinity P
-	if w.tree[k] == infinity {
-		return none
+	sums := newPlaces[P](w.width)
+	if buckets.set[n-1] {
+		sums.p[w.width-1] = buckets.p[n-1]
 	}
-	return k
+	w.sum(&sums, w.tree)
+	out := make([]A, w.width)
+	w.e.store(out, sums.p)
+	return out
 }
 
 // pairs adds the neighbours of a level; sums follow the first used points of the
 // tree.
 func (w *worker[P, A]) pairs(level []uint32, used int) ([]uint32, int) {
-	w.ops = w.ops[:0]
+	made := 0
 	for i := range len(level) / 2 {
 		x, y := level[2*i], level[2*i+1]
 		switch {
@@ -318,12 +321,13 @@ func (w *worker[P, A]) pairs(level []uint32, used int) ([]uint32, int) {
 		case y == none:
 			level[i] = x
 		default:
-			level[i] = uint32(used + len(w.ops))
-			w.ops = append(w.ops, Op{A: x, B: y})
+			level[i] = uint32(used + made)
+			w.ops[made] = Op{A: x, B: y}
+			made++
 		}
 	}
-	n := used + len(w.ops)
-	w.adder.Add(w.tree[used:n], w.tree[:used], w.tree[:used], w.ops)
+	n := used + made
+	w.adder.Add(w.tree[used:n], w.tree[:used], w.tree[:used], w.ops[:made])
 	return level[:len(level)/2], n
 }
 
