@@ -54,7 +54,7 @@ func put(s r1cs.Bitset, at int, x uint64, n int) {
 	}
 }
 
-// except is a without b, both of n integers; a nil a stands for all.
+// complement is the integers below n that are not in s.
 func complement(s r1cs.Bitset, n int) r1cs.Bitset {
 	out := r1cs.NewBitset(n)
 	for i := range out {
