@@ -17,11 +17,22 @@ import (
 // coefficients, the last of them zero, and takes the storage of c; a and b are
 // spent. The three have m elements, m a power of two.
 //
+// Where the processor can, package ntt does the work, elsewhere
+// [plainQuotient].
+func quotient(ctx context.Context, a, b, c fr.Vector, report func(float64)) error {
+	if done, err := quotientInLanes(ctx, a, b, c, report); done {
+		return err
+	}
+	return plainQuotient(ctx, a, b, c, report)
+}
+
+// plainQuotient is quotient with gnark-crypto's transforms.
+//
 // Let g be a 2m-th root of unity, so gᵐ = -1. C is A·B mod xᵐ - 1; let R be
 // A·B mod xᵐ + 1, the polynomial through the values of A·B on the coset g·<ω>.
 // A·B = H·(xᵐ - 1) + C gives R = -2H + C mod xᵐ + 1, hence H = (C - R)/2: six
 // transforms. Coefficients stay in bit-reversed order up to the last step.
-func quotient(ctx context.Context, a, b, c fr.Vector, report func(float64)) error {
+func plainQuotient(ctx context.Context, a, b, c fr.Vector, report func(float64)) error {
 	t, err := newTransform(len(a))
 	if err != nil {
 		return err

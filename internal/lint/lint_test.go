@@ -21,7 +21,7 @@ const root = "../.."
 // Folders of packages end with a slash.
 var layers = map[string]int{
 	"api/": 0, "event": 0, "internal/humanize": 0, "internal/invariants": 0, "internal/offheap": 0, "internal/sdnotify": 0, "internal/cgroup": 0, "internal/testutil": 0, "internal/atomicfile": 0,
-	"sector": 1, "r1cs": 1, "cuda": 1, "budget": 1, "internal/affine": 1, "internal/lanes": 1, "internal/timeline": 1, "kernels": 1, "kernels/": 1,
+	"sector": 1, "r1cs": 1, "cuda": 1, "budget": 1, "internal/affine": 1, "internal/lanes": 1, "internal/ntt": 1, "internal/timeline": 1, "kernels": 1, "kernels/": 1,
 	"r1cs/rtest": 2, "internal/circuittest": 2, "gadget/": 2, "vanilla": 2, "vanilla/": 2, "porep": 2,
 	"circuit/": 3, "srs": 3, "sample": 3,
 	"synth": 4, "backend": 4,
