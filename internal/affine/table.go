@@ -24,11 +24,11 @@ type table[P comparable, A any] struct {
 }
 
 // WindowFor is the window width in bits that makes n multiplications cheapest,
-// the making of the table included. No table is wider than 17: a G1 table is
-// 120 MiB then, and wider ones gain less than they lose to the memory.
+// the making of the table included. No table is wider than 16: a G1 table is
+// 64 MiB then, and wider ones gain less than they lose to the memory.
 func WindowFor(n int) int {
 	best, cost := 2, 0
-	for w := 2; w <= 17; w++ {
+	for w := 2; w <= 16; w++ {
 		if c := windows(w) * (n + 1<<(w-1)); cost == 0 || c < cost {
 			best, cost = w, c
 		}
