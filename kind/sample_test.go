@@ -92,7 +92,7 @@ func compareSample(t *testing.T, g *golden) {
 	}
 }
 
-func sampleJob(t *testing.T, g *golden) (j *Job) {
+func sampleJob(t testing.TB, g *golden) (j *Job) {
 	var err error
 	if r, perr := vpost.ParseRegistered(g.Registered); perr == nil {
 		var in vpost.Input
@@ -131,4 +131,31 @@ func samplePoRep(g *golden) (*Job, error) {
 		return nil, err
 	}
 	return PoRep(&vporep.Request{C1: c1, Identity: s.Identity})
+}
+
+// BenchmarkSampleWitness writes one partition of a 32 GiB sample; with -cpu 1 it
+// is the time of one core.
+func BenchmarkSampleWitness(b *testing.B) {
+	for _, g := range []golden{
+		{Circuit: "porep-32GiB", Registered: "StackedDrg32GiBV1_1", Seed: 7},
+		{Circuit: "update-32GiB", Registered: "StackedDrg32GiBV1", Seed: 7},
+		{Circuit: "winning-32GiB", Registered: "StackedDrgWinning32GiBV1", Seed: 7, Sectors: 1},
+	} {
+		j := sampleJob(b, &g)
+		blank, err := Blank(j.Circuit)
+		if err != nil {
+			b.Fatal(err)
+		}
+		compiled, err := r1cs.Compile(blank)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(g.Circuit, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := j.Partitions[0].Witness(b.Context(), compiled); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
