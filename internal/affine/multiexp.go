@@ -39,15 +39,15 @@ const (
 // NewMultiExp chooses the width that makes the additions fewest.
 func (e *engine[P, A]) NewMultiExp(n, workers int) MultiExp[A] {
 	best := 0
-	m := &multiExp[P, A]{e: e, workers: make([]*worker[P, A], workers)}
+	m := &multiExp[P, A]{e: e}
 	for w := minWidth; e.pointBytes()<<(w-1) <= windowBytes; w++ {
-		windows := (windowsOf(w, fr.Bits-1) + workers - 1) / workers * workers // some idle at the end
-		if cost := windows * (n + 1<<w); best == 0 || cost < best {
+		if cost := windowsOf(w, fr.Bits-1) * (n + 1<<w); best == 0 || cost < best {
 			best, m.width = cost, w
 		}
 	}
 	m.part = min(max(n, 1), part)
 	m.buckets = make([]places[P], windowsOf(m.width, fr.Bits-1))
+	m.workers = make([]*worker[P, A], min(workers, len(m.buckets)))
 	return m
 }
 

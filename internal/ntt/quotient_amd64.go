@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	"github.com/consensys/gnark-crypto/utils"
 
 	"cuzk/internal/offheap"
 )
@@ -39,8 +38,7 @@ func inPasses(ctx context.Context, a, b, c fr.Vector, workers, levels int, repor
 		}
 		report(float64(i+1) / float64(len(steps)))
 	}
-	utils.BitReverse(c)
-	return ctx.Err()
+	return q.bitReverse(ctx)
 }
 
 // quotient is the state of one computation.
@@ -120,7 +118,8 @@ func (q *quotient) steps() []func(context.Context) error {
 // one multiplies the values and splits all three.
 func (q *quotient) one(ctx context.Context) error {
 	p := &q.passes[0]
-	return q.each(ctx, p.pieces(), func(s *[3][]block, i int) {
+	return q.each(ctx, p.pieces(), func(worker, i int) {
+		s := &q.scratch[worker]
 		v := p.at(i)
 		a, b, c := v.load(s[0], q.a), v.load(s[1], q.b), s[2]
 		mul(&c[0], &a[0], &b[0], v.blocks(), blockBytes)
@@ -136,7 +135,8 @@ func (q *quotient) one(ctx context.Context) error {
 // two brings a and b to coefficients and back.
 func (q *quotient) two(ctx context.Context) error {
 	p := q.last()
-	return q.each(ctx, p.pieces(), func(s *[3][]block, i int) {
+	return q.each(ctx, p.pieces(), func(worker, i int) {
+		s := &q.scratch[worker]
 		v := p.at(i)
 		for _, x := range []fr.Vector{q.a, q.b} {
 			z := v.load(s[0], x)
@@ -151,7 +151,8 @@ func (q *quotient) two(ctx context.Context) error {
 // three brings a and b to values, and their product a step back.
 func (q *quotient) three(ctx context.Context) error {
 	p := &q.passes[0]
-	return q.each(ctx, p.pieces(), func(s *[3][]block, i int) {
+	return q.each(ctx, p.pieces(), func(worker, i int) {
+		s := &q.scratch[worker]
 		v := p.at(i)
 		a, b := v.load(s[0], q.a), v.load(s[1], q.b)
 		v.joinColumns(a)
@@ -166,7 +167,8 @@ func (q *quotient) three(ctx context.Context) error {
 // four brings a and c to coefficients and combines them.
 func (q *quotient) four(ctx context.Context) error {
 	p := q.last()
-	return q.each(ctx, p.pieces(), func(s *[3][]block, i int) {
+	return q.each(ctx, p.pieces(), func(worker, i int) {
+		s := &q.scratch[worker]
 		v := p.at(i)
 		r, c, t := v.load(s[0], q.a), v.load(s[1], q.c), s[2]
 		v.split(r)
@@ -192,7 +194,8 @@ func (q *quotient) fill(t []block, own *block) {
 // split is a pass in the middle towards coefficients.
 func (q *quotient) split(x fr.Vector, p *pass) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return q.each(ctx, p.pieces(), func(s *[3][]block, i int) {
+		return q.each(ctx, p.pieces(), func(worker, i int) {
+			s := &q.scratch[worker]
 			v := p.at(i)
 			z := v.load(s[0], x)
 			v.split(z)
@@ -204,7 +207,8 @@ func (q *quotient) split(x fr.Vector, p *pass) func(context.Context) error {
 // join is a pass in the middle towards values.
 func (q *quotient) join(x fr.Vector, p *pass) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return q.each(ctx, p.pieces(), func(s *[3][]block, i int) {
+		return q.each(ctx, p.pieces(), func(worker, i int) {
+			s := &q.scratch[worker]
 			v := p.at(i)
 			z := v.load(s[0], x)
 			v.joinColumns(z)
@@ -214,7 +218,7 @@ func (q *quotient) join(x fr.Vector, p *pass) func(context.Context) error {
 }
 
 // each runs f for 0 to n-1 on all workers.
-func (q *quotient) each(ctx context.Context, n int, f func(s *[3][]block, i int)) error {
+func (q *quotient) each(ctx context.Context, n int, f func(worker, i int)) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for k := range q.scratch {
@@ -224,7 +228,7 @@ func (q *quotient) each(ctx context.Context, n int, f func(s *[3][]block, i int)
 				if i >= n {
 					return
 				}
-				f(&q.scratch[k], i)
+				f(k, i)
 			}
 		})
 	}

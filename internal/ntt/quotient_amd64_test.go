@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/consensys/gnark-crypto/utils"
 
 	"cuzk/internal/offheap"
 	"cuzk/internal/testutil"
@@ -114,6 +115,23 @@ func TestPassesAgree(t *testing.T) {
 		for i := range want {
 			if c[i] != want[i] {
 				t.Fatalf("passes of %d levels: coefficient %d differs", levels, i)
+			}
+		}
+	}
+}
+
+func TestBitReverse(t *testing.T) {
+	for log := range 14 {
+		c := randomVector(6, 1<<log)
+		want := append(fr.Vector{}, c...)
+		utils.BitReverse(want)
+		q := &quotient{c: c, tables: &tables{log: log}, scratch: make([][3][]block, 2)}
+		if err := q.bitReverse(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range c {
+			if c[i] != want[i] {
+				t.Fatalf("2^%d: place %d differs", log, i)
 			}
 		}
 	}
