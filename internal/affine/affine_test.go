@@ -359,7 +359,7 @@ func TestMultiExpOfLongRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a second")
 	}
-	n := 5*part + 11
+	n := 5*minPart + 11
 	multiples := scalars(n)
 	points := bls12381.BatchScalarMultiplicationG1(&g1.base, multiples)
 	values := make([]fr.Element, n)

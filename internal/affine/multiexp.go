@@ -28,24 +28,27 @@ type multiExp[P comparable, A any] struct {
 const (
 	// minWidth is the least width that is taken.
 	minWidth = 4
-	// windowBytes is the most that the buckets of a window may take, so that they
-	// and a part stay in the second level cache: 13 bits in G1, 12 in G2. Wider
-	// windows have fewer additions and wait for memory instead.
-	windowBytes = 1 << 19
-	// part is the points that are sorted into buckets at a time.
-	part = 1 << 13
+	// fewBytes is what the buckets of a window may always take: they stay in the
+	// second level cache then, 13 bits in G1, 12 in G2. Wider windows have fewer
+	// additions and wait for memory instead; that pays for many points, up to
+	// manyBytes.
+	fewBytes, manyBytes = 1 << 19, 1 << 21
+	// minPart is the least number of points that are sorted into buckets at a
+	// time.
+	minPart = 1 << 13
 )
 
 // NewMultiExp chooses the width that makes the additions fewest.
 func (e *engine[P, A]) NewMultiExp(n, workers int) MultiExp[A] {
 	best := 0
 	m := &multiExp[P, A]{e: e}
-	for w := minWidth; e.pointBytes()<<(w-1) <= windowBytes; w++ {
+	most := min(max(fewBytes, int64(n)*e.pointBytes()/64), manyBytes)
+	for w := minWidth; e.pointBytes()<<(w-1) <= most; w++ {
 		if cost := windowsOf(w, fr.Bits-1) * (n + 1<<w); best == 0 || cost < best {
 			best, m.width = cost, w
 		}
 	}
-	m.part = min(max(n, 1), part)
+	m.part = min(max(n, 1), max(minPart, 1<<m.width))
 	m.buckets = make([]places[P], windowsOf(m.width, fr.Bits-1))
 	m.workers = make([]*worker[P, A], min(workers, len(m.buckets)))
 	return m
