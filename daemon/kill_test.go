@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"cuzk/api/cuzkv1"
 	"cuzk/backend/fake"
 	"cuzk/budget"
@@ -212,7 +214,9 @@ func TestKill(t *testing.T) {
 // askAgain wants the same proofs once more.
 func (b *batch) askAgain() {
 	for id, a := range b.jobs {
-		got, err := b.client.AwaitProof(b.t.Context(), &cuzkv1.AwaitProofRequest{JobId: id})
+		// The last daemon may not listen yet: if all was answered before the last
+		// kill, nobody waited for it.
+		got, err := b.client.AwaitProof(b.t.Context(), &cuzkv1.AwaitProofRequest{JobId: id}, grpc.WaitForReady(true))
 		if err != nil || !bytes.Equal(got.GetProof(), a.proof) {
 			b.t.Errorf("%s: another answer the second time: %v", a.request, err)
 		}
