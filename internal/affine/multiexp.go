@@ -3,6 +3,7 @@ package affine
 import (
 	"context"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -75,15 +76,31 @@ func (m *multiExp[P, A]) Add(ctx context.Context, points List[A], scalars []fr.E
 }
 
 func (m *multiExp[P, A]) addPart(ctx context.Context, points []P, scalars []fr.Element) error {
-	long := absolute(scalars)
+	long := m.prepare(scalars)
 	m.long = max(m.long, long)
-	m.recode(scalars)
 	return m.each(ctx, m.windows(long), func(w *worker[P, A], j int) {
 		if m.buckets[j].p == nil {
 			m.buckets[j] = newPlaces[P](1 << (m.width - 1))
 		}
 		w.add(&m.buckets[j], points, scalars, j, j == len(m.buckets)-1)
 	})
+}
+
+// prepare makes integers of the scalars, ready to be cut into digits, and returns
+// the length of the longest in bits. All workers share the work.
+func (m *multiExp[P, A]) prepare(scalars []fr.Element) int {
+	step := (len(scalars) + len(m.workers) - 1) / len(m.workers)
+	longs := make([]int, len(m.workers))
+	var wg sync.WaitGroup
+	for k := range longs {
+		mine := scalars[min(k*step, len(scalars)):min((k+1)*step, len(scalars))]
+		wg.Go(func() {
+			longs[k] = absolute(mine)
+			m.recode(mine)
+		})
+	}
+	wg.Wait()
+	return slices.Max(longs)
 }
 
 // windows is how many windows scalars of so many bits need: with one bit more
