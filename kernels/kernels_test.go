@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"bytes"
+	"os"
 	"slices"
 	"testing"
 
@@ -42,15 +43,15 @@ func checkModule(t *testing.T, mod Module) {
 	if hash != mod.Hash {
 		t.Errorf("%s: source or header changed: run go generate ./kernels", mod.Source)
 	}
-	ptx, err := PTX(mod.Name)
+	ptx, err := os.ReadFile(build.Blob(mod.Source))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if build.Digest(ptx) != mod.PTX || len(ptx) != mod.Bytes {
-		t.Errorf("ptx/%s.ptx differs from its manifest: run go generate ./kernels", mod.Name)
+		t.Errorf("%s differs from its manifest: run go generate ./kernels", build.Blob(mod.Source))
 	}
 	if bytes.Contains(ptx, []byte(".extern .func")) {
-		t.Errorf("ptx/%s.ptx calls a function that it does not contain", mod.Name)
+		t.Errorf("%s calls a function that it does not contain", build.Blob(mod.Source))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
 	gpu "cuzk/cuda"
-	"cuzk/kernels"
+	checks "cuzk/kernels/check"
 )
 
 // Flags of the tests and benchmarks that need a card.
@@ -99,11 +99,7 @@ func (b *bench) loadCurve(name string) error {
 	if !ok {
 		return nil
 	}
-	image, err := kernels.PTX("curve")
-	if err != nil {
-		return err
-	}
-	return d.owner.Do(func(c *gpu.Context) error { return d.code.load(c, "curve", image, []string{name}) })
+	return d.owner.Do(func(c *gpu.Context) error { return d.code.load(c, "curve", checks.Curve, []string{name}) })
 }
 
 func ownerAlloc(o *gpu.Owner) func(int64) (gpu.Memory, error) {

@@ -95,12 +95,12 @@ func compileOne(src string, prev kernels.Module) (kernels.Module, error) {
 	}
 	mod := kernels.Module{
 		Name: build.Name(src), Source: src, Hash: hash, PTX: build.Digest(ptx), Bytes: len(ptx),
-		Date: time.Now().UTC().Format(time.DateOnly),
+		Date: time.Now().UTC().Format(time.DateOnly), Check: build.Check(src),
 	}
 	if prev.PTX == mod.PTX {
 		mod.Date = prev.Date
 	}
-	return mod, writeChanged("ptx/"+mod.Name+".ptx", ptx)
+	return mod, writeChanged(build.Blob(src), ptx)
 }
 
 // readOld reads the manifest on disk; the embedded one may be older.

@@ -44,6 +44,20 @@ func Sources(root string) ([]string, error) {
 // Name is the module name of a source: its base name.
 func Name(source string) string { return strings.TrimSuffix(path.Base(source), ".cu") }
 
+// checks are the sources that only tests load.
+var checks = map[string]bool{"curve/curve.cu": true}
+
+// Check tells whether only tests load a source's PTX.
+func Check(source string) bool { return checks[source] }
+
+// Blob is the path of a source's PTX below kernels/.
+func Blob(source string) string {
+	if Check(source) {
+		return "check/" + Name(source) + ".ptx"
+	}
+	return "ptx/" + Name(source) + ".ptx"
+}
+
 // Version is the first line of the compiler's version, or an error when it is
 // not installed.
 func Version() (string, error) {
