@@ -50,8 +50,8 @@ func Create(path string, vk *VerifyingKey, s Shape) (*Writer, error) {
 		{name: nameH, size: g1Size, left: s.H}, {name: nameL, size: g1Size, left: s.L},
 		{name: nameA, size: g1Size, left: s.A}, {name: nameB1, size: g1Size, left: s.B},
 		{name: nameB2, size: g2Size, left: s.B}}}
-	if err := reserve(file.Temporary(), s.ParamsBytes()); err != nil {
-		return nil, w.fail(err)
+	if err := atomicfile.Reserve(file.Temporary(), s.ParamsBytes()); err != nil {
+		return nil, w.fail(fmt.Errorf("reserve %d bytes: %w", s.ParamsBytes(), err))
 	}
 	if _, err := w.buf.Write(vk.Encode()); err != nil {
 		return nil, w.fail(err)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cuzk/internal/atomicfile"
 	"cuzk/srs"
 )
 
@@ -101,11 +102,14 @@ func (d *download) reset() error {
 	if err := d.file.Truncate(0); err != nil {
 		return err
 	}
-	err := reserve(d.file, d.row.Want)
+	err := atomicfile.Reserve(d.file, d.row.Want)
 	if errors.Is(err, unix.ENOSPC) {
 		return errors.Join(fmt.Errorf("%w for %d bytes", ErrNoSpace, d.row.Want), d.file.Truncate(0))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return d.file.Truncate(d.row.Want)
 }
 
 // span is the range of a part.
