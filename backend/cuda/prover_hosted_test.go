@@ -26,7 +26,8 @@ import (
 // proverKernels are the kernels of a prover beside those of sums.
 var proverKernels = []string{
 	"rows_slices", "rows_longs", "rows_tail", "select_bits", "select_elements", "key_g1", "key_g2", "key_place_g1", "key_place_g2",
-	"setup_basis", "setup_powers", "setup_slices", "setup_longs", "setup_inputs", "setup_reduce", "setup_combine",
+	"setup_basis", "setup_powers", "setup_slices", "setup_longs", "setup_inputs", "setup_reduce", "setup_combine", "setup_gather",
+	"file_g1", "file_g2",
 }
 
 var hostedProverProgram = sync.OnceValues(func() ([]byte, error) {
@@ -51,7 +52,8 @@ var hostedProverProgram = sync.OnceValues(func() ([]byte, error) {
 #include "../../rows/rows.cu"
 #include "../../rows/select.cu"
 #include "../../setup/setup.cu"
-#include "../../setup/key.cu"`, 1)
+#include "../../setup/key.cu"
+#include "../../setup/file.cu"`, 1)
 	text = strings.Replace(text, "K(g2_ops)", "K(g2_ops), K("+strings.Join(proverKernels, "), K(")+")", 1)
 	if err := os.WriteFile(filepath.Join(dir, "msm/hosted/main.cc"), []byte(text), 0o644); err != nil {
 		return nil, err

@@ -263,7 +263,9 @@ func (g *generator) multiply(ctx context.Context, cv curve, exponents gpu.Memory
 
 func (g *generator) pointsH(ctx context.Context) error {
 	n := g.layout.Shape.H
-	err := enqueue(g.machine, func(s *steps) { s.launch("setup_powers", g.wide(int64(n)), g.constants, uint64(n), g.selected) })
+	err := enqueue(g.machine, func(s *steps) {
+		s.launch("setup_powers", g.wide(int64(n)), g.constants, uint64(0), uint64(n), g.selected)
+	})
 	if err != nil {
 		return err
 	}

@@ -67,11 +67,11 @@ extern "C" __global__ void __launch_bounds__(256) setup_basis(const setup_t* k, 
     }
 }
 
-// out[i] = first tau^i.
-extern "C" __global__ void __launch_bounds__(256) setup_powers(const setup_t* k, uint64_t n, fr_t* out) {
+// out[i] = first tau^(from + i), i < n.
+extern "C" __global__ void __launch_bounds__(256) setup_powers(const setup_t* k, uint64_t from, uint64_t n, fr_t* out) {
     uint64_t i = global_id(), width = global_size();
     if (i >= n) return;
-    fr_t x = fr_mul(k->first, fr_pow(k->tau, i)), step = fr_pow(k->tau, width);
+    fr_t x = fr_mul(k->first, fr_pow(k->tau, from + i)), step = fr_pow(k->tau, width);
     for (; i < n; i += width) {
         fr_store(out + i, x);
         x = fr_mul(x, step);
@@ -188,4 +188,21 @@ extern "C" __global__ void __launch_bounds__(256)
     x = fr_add(x, fr_load(c + i));
     if (fr_is_zero(x)) atomic_add(zeros, 1);
     fr_store(c + i, fr_mul(x, i < inputs ? k->gamma_inv : k->delta_inv));
+}
+
+// The exponents of the aux variables 32 first ... 32 (first + words) - 1 that are in
+// the set, in the order of the variables: member has them, before how many there are
+// in the words before, and kinds, kinds_before the same for all variables that are
+// bits. x has the exponents of bits, then those of elements. The first of them goes
+// to out, which is number skip of the set.
+extern "C" __global__ void __launch_bounds__(256)
+    setup_gather(const fr_t* x, uint32_t bits, uint32_t first, uint32_t words, const uint32_t* member, const uint32_t* before,
+                 const uint32_t* kinds, const uint32_t* kinds_before, uint32_t skip, fr_t* out) {
+    uint64_t i = global_id();
+    if (i >= 32ul * words) return;
+    uint32_t w = first + (uint32_t)(i / 32), bit = 1u << (i & 31), below = bit - 1, m = member[w], k = kinds[w];
+    if (!(m & bit)) return;
+    uint32_t nth_bit = kinds_before[w] + popcount(k & below), v = 32 * w + (uint32_t)(i & 31);
+    uint64_t from = k & bit ? nth_bit : (uint64_t)bits + (v - nth_bit);
+    fr_store(out + (before[w] - skip + popcount(m & below)), fr_load(x + from));
 }
