@@ -72,7 +72,7 @@ func (c *Core) proved(e Proved) {
 	if a == nil || a.stray {
 		return
 	}
-	a.device.faults, a.device.hangs = 0, 0
+	a.device.faults, a.device.hangs, a.device.breaks = 0, 0, 0
 	p := a.part
 	p.state = checking
 	next := c.start(&attempt{part: p, stage: stageCheck, device: a.device, witness: p.witness}, p.job.spec.Work.Usual.Check)

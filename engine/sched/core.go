@@ -89,6 +89,7 @@ type part struct {
 	tried   []string // devices that failed this partition
 	accused []string // devices whose proof of this partition was bad
 	tries   int      // failed attempts
+	breaks  int      // devices that broke under it
 	failure job.Failure
 }
 
@@ -110,7 +111,7 @@ type attempt struct {
 	key     *residency
 	witness *witness
 	lease   *budget.Lease // beyond the witness
-	limit   Time          // hung from then on; 0: never
+	limit   Time          // hung from then on, as a stray deaf; 0: never
 	stray   bool          // its result is not used
 }
 
@@ -170,8 +171,12 @@ func (c *Core) takeResource(ev Event) {
 		c.addDevice(e.Device)
 	case LoseDevice:
 		c.loseDevice(e)
+	case BreakDevice:
+		c.breakDevice(e)
 	case ReturnDevice:
 		c.returnDevice(e.Device)
+	case Reopened:
+		c.reopened(e)
 	case KeyLoaded:
 		c.keyLoaded(e)
 	case KeyFailed:
@@ -312,7 +317,7 @@ func (c *Core) stray(a *attempt) {
 		a.part.current = nil
 	}
 	if !a.stray {
-		a.stray = true
+		a.stray, a.limit = true, c.stopLimit(a)
 		c.emit(Stop{Attempt: a.id})
 	}
 }
@@ -321,7 +326,7 @@ func (c *Core) halt() {
 	c.halted = true
 	for _, a := range c.running {
 		if !a.stray {
-			a.stray = true
+			a.stray, a.limit = true, 0
 			c.emit(Stop{Attempt: a.id})
 		}
 	}

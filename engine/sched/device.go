@@ -17,14 +17,16 @@ const (
 	InService   DeviceState = "in-service"
 	Quarantined DeviceState = "quarantined" // made a bad proof or failed repeatedly; an operator returns it
 	Stuck       DeviceState = "stuck"       // a stage hangs on it; back in service when that stage answers
-	Lost        DeviceState = "lost"        // vanished
+	Reopening   DeviceState = "reopening"   // is being opened anew; back in service when that went well
+	Lost        DeviceState = "lost"        // vanished, deaf, or could not be opened anew; an operator returns it
 )
 
 // maxFaults is the number of faults in a row after which a device is
-// quarantined, maxHangs that of hangs.
+// quarantined, maxHangs that of hangs, maxBreaks that of contexts that broke.
 const (
 	maxFaults = 3
 	maxHangs  = 2
+	maxBreaks = 3
 )
 
 type device struct {
@@ -36,6 +38,8 @@ type device struct {
 	loading int
 	faults  int   // in a row
 	hangs   int   // in a row
+	breaks  int   // in a row
+	opening bool  // was told to reopen and has not answered
 	claim   *rank // only this rank and better may start here
 }
 
@@ -75,19 +79,92 @@ func (c *Core) setState(d *device, s DeviceState, reason string) {
 	c.emit(DeviceChanged{Device: d.ID, State: s, Reason: reason})
 }
 
-// returnDevice forgets what a device was accused of.
+// returnDevice forgets what a device was accused of. One that was out of service
+// for it is opened anew, with all that it held: what made it fail may be in there.
 func (c *Core) returnDevice(id string) {
 	d := c.device(id)
 	if d == nil {
 		c.strays++
 		return
 	}
-	d.faults, d.hangs, d.accuser = 0, 0, nil
+	d.faults, d.hangs, d.breaks, d.accuser = 0, 0, 0, nil
 	for _, p := range c.held {
 		p.tried = slices.DeleteFunc(p.tried, func(s string) bool { return s == id })
 	}
 	c.bars = slices.DeleteFunc(c.bars, func(b bar) bool { return b.dev == d })
-	c.setState(d, InService, "")
+	if d.state == Quarantined || d.state == Lost {
+		c.setState(d, Reopening, "returned")
+		c.watchAgain(d)
+	}
+}
+
+// watchAgain gives what still has not answered on a device its time once more.
+func (c *Core) watchAgain(d *device) {
+	for _, a := range c.running {
+		if a.stage == stageProve && a.device == d && a.stray {
+			a.limit = c.stopLimit(a)
+		}
+	}
+	for _, r := range c.keys {
+		if r.dev == d && r.state == keyLoading {
+			r.limit = c.hangLimit(0)
+		}
+	}
+}
+
+// breakDevice takes a device out to open it anew. What it proves is tried again,
+// there too: at most one of its proofs broke it.
+func (c *Core) breakDevice(e BreakDevice) {
+	d := c.device(e.Device)
+	if d == nil {
+		c.strays++
+		return
+	}
+	if d.state != InService && d.state != Stuck {
+		return // it is out already, and will be opened anew before it serves again
+	}
+	if d.breaks++; d.breaks >= maxBreaks {
+		c.setState(d, Quarantined, fmt.Sprintf("broke %d times in a row, the last: %s", d.breaks, e.Why))
+	} else {
+		c.setState(d, Reopening, e.Why)
+	}
+	for _, a := range slices.Clone(c.running) {
+		if a.stage == stageProve && a.device == d && !a.stray {
+			p := a.part
+			c.stray(a)
+			if p.breaks++; p.breaks > 1 {
+				p.tried = append(p.tried, d.ID)
+			}
+			c.failed(p, job.DeviceFault, "device broke: "+e.Why)
+		}
+	}
+}
+
+// reopen commands that devices be opened anew on which nothing is left.
+func (c *Core) reopen() {
+	for _, d := range c.devices {
+		empty := d.running == 0 && !slices.ContainsFunc(c.keys, func(r *residency) bool { return r.dev == d })
+		if d.state == Reopening && !d.opening && empty {
+			d.opening = true
+			c.emit(Reopen{Device: d.ID})
+		}
+	}
+}
+
+func (c *Core) reopened(e Reopened) {
+	d := c.device(e.Device)
+	if d == nil || !d.opening {
+		c.strays++
+		return
+	}
+	d.opening = false
+	switch {
+	case d.state != Reopening: // accused or lost meanwhile
+	case e.Why != "":
+		c.setState(d, Lost, e.Why)
+	default:
+		c.setState(d, InService, "")
+	}
 }
 
 func (c *Core) loseDevice(e LoseDevice) {
@@ -177,9 +254,12 @@ func (c *Core) able(j *jobState, d *device) bool {
 	return c.mem.Possible(c.alone(&j.spec, d)) == nil
 }
 
+// serves tells whether a device gets work, or will in moments.
+func (d *device) serves() bool { return d.state == InService || d.state == Reopening }
+
 // suits tells whether a device should prove a partition, now or when it is free.
 func (c *Core) suits(p *part, d *device) bool {
-	if d.state != InService || slices.Contains(p.tried, d.ID) || !c.able(p.job, d) {
+	if !d.serves() || slices.Contains(p.tried, d.ID) || !c.able(p.job, d) {
 		return false
 	}
 	verdict := len(p.tried) >= 2 // two devices have failed: the CPU is asked
@@ -189,21 +269,21 @@ func (c *Core) suits(p *part, d *device) bool {
 	return !verdict || !c.cpuWaits(p)
 }
 
-// anyGPU tells whether a GPU in service may still try the partition.
+// anyGPU tells whether a GPU may still try the partition.
 func (c *Core) anyGPU(p *part) bool {
 	return slices.ContainsFunc(c.devices, func(d *device) bool {
-		return d.Class == GPU && d.state == InService && !slices.Contains(p.tried, d.ID) && c.able(p.job, d)
+		return d.Class == GPU && d.serves() && !slices.Contains(p.tried, d.ID) && c.able(p.job, d)
 	})
 }
 
 // cpuWaits tells whether a CPU is there that has not tried the partition.
 func (c *Core) cpuWaits(p *part) bool {
 	return slices.ContainsFunc(c.devices, func(d *device) bool {
-		return d.Class == CPU && d.state == InService && !slices.Contains(p.tried, d.ID) && c.able(p.job, d)
+		return d.Class == CPU && d.serves() && !slices.Contains(p.tried, d.ID) && c.able(p.job, d)
 	})
 }
 
-// hasPlace tells whether any device in service suits the partition.
+// hasPlace tells whether any device suits the partition.
 func (c *Core) hasPlace(p *part) bool {
 	return slices.ContainsFunc(c.devices, func(d *device) bool { return c.suits(p, d) })
 }

@@ -30,6 +30,15 @@
 //     late answer holds is given back, its result is not used.
 //  4. While a device in service could prove a live job, something runs.
 //  5. No proof leaves without a good check.
+//
+// Devices:
+//
+//	in service -> reopening            its context broke: all that ran there is tried again, its keys are
+//	                                   dropped, then [Reopen]; in service when that ends well, else lost
+//	           -> quarantined          bad proof, faults, hangs, contexts that break again and again
+//	           -> stuck                a stage hangs; in service when it answers
+//	           -> lost                 vanished, or did not stop within [Config.StopLimit]: [Abandon]
+//	quarantined, lost -> reopening     an operator returned it
 package sched
 
 import (
@@ -73,6 +82,7 @@ type Config struct {
 	HangFactor  int  // a stage has hung after this many times its usual time; 0: never
 	HangFloor   Time // and not before this
 	HangUnknown Time // a stage whose usual time is not known has hung after this; 0: never
+	StopLimit   Time // a proof that was told to stop and has not after this is given up with its device; 0: never
 	KeyIdle     Time // an unused key is dropped after this; 0: only to make room
 }
 

@@ -54,8 +54,12 @@ type (
 	AddDevice struct{ Device Device }
 	// LoseDevice takes a device out that has vanished.
 	LoseDevice struct{ Device, Why string }
-	// ReturnDevice puts a quarantined or lost device back into service.
+	// BreakDevice tells that a device must be opened anew: what it holds is gone.
+	BreakDevice struct{ Device, Why string }
+	// ReturnDevice has a quarantined or lost device opened anew, to serve again.
 	ReturnDevice struct{ Device string }
+	// Reopened: the device was opened anew and tested; or not, if Why is set.
+	Reopened struct{ Device, Why string }
 
 	// KeyLoaded: a key is resident.
 	KeyLoaded struct{ Key, Device string }
@@ -96,7 +100,9 @@ func (Joined) event()        {}
 func (WitnessFreed) event()  {}
 func (AddDevice) event()     {}
 func (LoseDevice) event()    {}
+func (BreakDevice) event()   {}
 func (ReturnDevice) event()  {}
+func (Reopened) event()      {}
 func (KeyLoaded) event()     {}
 func (KeyFailed) event()     {}
 func (KeyDropped) event()    {}
@@ -150,6 +156,12 @@ type (
 	LoadKey struct{ Key, Device string }
 	// DropKey frees it.
 	DropKey struct{ Key, Device string }
+	// Reopen closes what is left of a device, opens it anew and tests it. Nothing
+	// runs on it, and it has no keys. Answered once by Reopened.
+	Reopen struct{ Device string }
+	// Abandon gives up a device that does not answer: what waits for it is to end
+	// with an error, what it holds is held until the process ends. No answer.
+	Abandon struct{ Device, Why string }
 	// Join puts the proofs of all partitions together.
 	Join struct{ Job string }
 	// Finish ends a job: the one terminal state.
@@ -175,6 +187,8 @@ func (DropWitness) command()   {}
 func (Forget) command()        {}
 func (LoadKey) command()       {}
 func (DropKey) command()       {}
+func (Reopen) command()        {}
+func (Abandon) command()       {}
 func (Join) command()          {}
 func (Finish) command()        {}
 func (DeviceChanged) command() {}

@@ -124,7 +124,7 @@ func (c *Core) keyLoaded(e KeyLoaded) {
 	}
 }
 
-// keyFailed bars the key from the device. If it can be had nowhere, the jobs
+// keyFailed bars the key from the device for a while. If it can be had nowhere, the jobs
 // that need it fail: waiting would not bring it. Otherwise it counts as a failed
 // try of the partitions that have no other device.
 func (c *Core) keyFailed(e KeyFailed) {
@@ -141,7 +141,9 @@ func (c *Core) keyFailed(e KeyFailed) {
 		return
 	}
 	c.bars = slices.DeleteFunc(c.bars, func(b bar) bool { return c.now >= b.until })
-	c.bars = append(c.bars, bar{key: e.Key, dev: r.dev, until: c.now + barTime})
+	if r.dev.state != Reopening { // there it was the device, not the key
+		c.bars = append(c.bars, bar{key: e.Key, dev: r.dev, until: c.now + barTime})
+	}
 	for _, p := range c.onTheirWay() {
 		if p.job.spec.Key == e.Key && c.jobs[p.job.spec.ID] == p.job && !c.hasPlace(p) {
 			c.placeless(p, e)
@@ -209,11 +211,11 @@ func (c *Core) idleDue(r *residency) bool {
 }
 
 // dropIdle drops keys that nobody has used for a while, and those on devices
-// that are gone.
+// that are gone or to be opened anew.
 func (c *Core) dropIdle() {
 	for _, r := range c.keys {
 		idle := r.state == keyLoaded && r.refs == 0
-		if idle && (r.evict || r.dev.state == Lost) || c.idleDue(r) && c.now >= r.used+c.cfg.KeyIdle {
+		if idle && (r.evict || r.dev.state == Lost || r.dev.state == Reopening) || c.idleDue(r) && c.now >= r.used+c.cfg.KeyIdle {
 			c.dropKey(r)
 		}
 	}
@@ -283,7 +285,7 @@ func (c *Core) cover(p *part) bool {
 	key := p.job.spec.Key
 	var best *device
 	for _, d := range c.devices {
-		if !c.suits(p, d) {
+		if !c.suits(p, d) || d.state != InService {
 			continue
 		}
 		if r := c.residency(key, d); r != nil {
@@ -372,7 +374,7 @@ func (c *Core) demand(p *part) int {
 func (c *Core) supply(p *part) int {
 	n := 0
 	for _, r := range c.keys {
-		if r.key == p.job.spec.Key && r.state != keyDropping && c.suits(p, r.dev) {
+		if r.key == p.job.spec.Key && r.state != keyDropping && r.dev.state == InService && c.suits(p, r.dev) {
 			n += r.dev.Slots - r.dev.running
 		}
 	}

@@ -31,6 +31,7 @@ type model struct {
 	joins   []string
 	ended   map[string]job.State
 	busy    map[string]int // proofs on a device
+	opening []string       // devices that are opened anew
 	tape    []string       // what happened
 }
 
@@ -41,7 +42,7 @@ func newModel(t *rapid.T) *model {
 		Making: rapid.IntRange(1, 3).Draw(t, "making"), Ahead: rapid.IntRange(0, 4).Draw(t, "ahead"),
 		Reserve: budget.Bytes(rapid.SampledFrom([]int{0, 5}).Draw(t, "reserve")), AgeStep: time.Minute,
 		CPU:         rapid.SampledFrom([]CPUPolicy{CPUNever, CPUFallback, CPUAlways}).Draw(t, "cpu"),
-		MaxAttempts: 4, HangFactor: 10, KeyIdle: Time(rapid.SampledFrom([]int{0, 30}).Draw(t, "idle")) * time.Second,
+		MaxAttempts: 4, HangFactor: 10, StopLimit: Time(rapid.SampledFrom([]int{0, 2}).Draw(t, "stop")) * time.Second, KeyIdle: Time(rapid.SampledFrom([]int{0, 30}).Draw(t, "idle")) * time.Second,
 	}
 	m.core = New(cfg, budget.New(100, 60))
 	m.device(Device{ID: "cpu", Class: CPU})
@@ -117,6 +118,12 @@ func (m *model) obeyResource(c Command) {
 	case Join:
 		m.live(c.Job)
 		m.joins = append(m.joins, c.Job)
+	case Reopen:
+		m.reopen(c.Device)
+	case Abandon:
+		if m.busy[c.Device] == 0 {
+			m.t.Fatalf("%#v: nothing runs there", c)
+		}
 	case DeviceChanged:
 		m.out[c.Device] = c.State != InService
 	case Finish:
@@ -126,6 +133,18 @@ func (m *model) obeyResource(c Command) {
 			m.t.Fatalf("job %s completed with %d good proofs", c.Job, n)
 		}
 	}
+}
+
+func (m *model) reopen(id string) {
+	if m.busy[id] > 0 || slices.Contains(m.opening, id) {
+		m.t.Fatalf("%s is opened anew with %d proofs on it, opening %v", id, m.busy[id], m.opening)
+	}
+	for k := range m.keys {
+		if k[1] == id && m.keys[k] != "" {
+			m.t.Fatalf("%s is opened anew with key %s on it", id, k[0])
+		}
+	}
+	m.opening = append(m.opening, id)
 }
 
 func (m *model) live(id string) {
@@ -183,6 +202,9 @@ func (m *model) outstanding() []any {
 	for _, j := range m.joins {
 		out = append(out, Join{j})
 	}
+	for _, d := range m.opening {
+		out = append(out, Reopen{d})
+	}
 	return out
 }
 
@@ -199,6 +221,9 @@ func (m *model) answer(what any, how int) {
 	case Join:
 		m.joins = slices.DeleteFunc(m.joins, func(j string) bool { return j == x.Job })
 		m.step(Joined{Job: x.Job})
+	case Reopen:
+		m.opening = slices.DeleteFunc(m.opening, func(d string) bool { return d == x.Device })
+		m.step(Reopened{x.Device, []string{"", "self-test failed"}[min(how, 1)]})
 	}
 }
 
@@ -296,6 +321,10 @@ func (m *model) act() {
 	case 4:
 		m.step(Tick{})
 	case 5:
+		if rapid.Bool().Draw(t, "break") {
+			m.step(BreakDevice{m.pick(), "illegal address"})
+			return
+		}
 		m.step(LoseDevice{m.pick(), "gone"})
 	case 6:
 		m.step(ReturnDevice{m.pick()})

@@ -25,6 +25,7 @@ func (c *Core) schedule() {
 		c.serveDevices()
 	}
 	c.extraKeys()
+	c.reopen()
 	c.forget()
 }
 
@@ -65,7 +66,7 @@ func (c *Core) candidates(p *part) []*device {
 	var out []*device
 	for _, d := range c.devices {
 		r := c.resident(p.job.spec.Key, d)
-		if r != nil && !r.evict && d.running < d.Slots && c.suits(p, d) && !c.behind(p, d) {
+		if r != nil && !r.evict && d.state == InService && d.running < d.Slots && c.suits(p, d) && !c.behind(p, d) {
 			out = append(out, d)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 //	submit j1 porep class=high                  Submit
 //	made|proved|good|bad|fail j1/0              answers to make, prove, check
 //	joined j1, freed j1/0, loaded K gpu0, dropped K gpu0, unloadable K gpu0
+//	lose|break|return gpu0, reopened gpu0 [why not]
 //	wait 5s                                     Tick, later
 //	view, next                                  shows the state
 func TestStories(t *testing.T) {
@@ -98,7 +99,7 @@ func (s *story) line(line string) []string {
 func (s *story) config(w words) {
 	cfg := Config{Making: w.int("making", 2), Ahead: w.int("ahead", 0), Reserve: w.bytes("reserve"), MaxJobs: w.int("jobs", 0),
 		CPU: CPUPolicy(w.text("cpu", "fallback")), AgeStep: w.dur("age"), MaxAttempts: w.int("tries", 4),
-		HangFactor: w.int("hang", 0), HangFloor: w.dur("floor"), HangUnknown: w.dur("unknown"), KeyIdle: w.dur("idle")}
+		HangFactor: w.int("hang", 0), HangFloor: w.dur("floor"), HangUnknown: w.dur("unknown"), StopLimit: w.dur("stop"), KeyIdle: w.dur("idle")}
 	s.core = New(cfg, budget.New(w.bytes("host"), w.bytes("pinned")))
 	s.names, s.last, s.now = map[int]string{}, map[string]int{}, 0
 }
@@ -167,8 +168,12 @@ func (s *story) event(w words) Event {
 		return AddDevice{Device{ID: arg(1), Class: DeviceClass(w.text("class", "gpu")), Slots: w.int("slots", 1), Memory: w.bytes("memory")}}
 	case "lose":
 		return LoseDevice{arg(1), "fell off the bus"}
+	case "break":
+		return BreakDevice{arg(1), "illegal address"}
 	case "return":
 		return ReturnDevice{arg(1)}
+	case "reopened":
+		return Reopened{Device: arg(1), Why: strings.Join(w.pos[2:], " ")}
 	case "loaded":
 		return KeyLoaded{arg(1), arg(2)}
 	case "unloadable":
@@ -227,6 +232,10 @@ func (s *story) tell(c Command) string {
 		return "free the witness of " + strings.TrimPrefix(s.names[c.Witness], "make ")
 	case Forget:
 		return "forget the request of " + c.Job
+	case Reopen:
+		return "reopen " + c.Device
+	case Abandon:
+		return "abandon " + c.Device
 	case LoadKey:
 		return "load " + c.Key + " on " + c.Device
 	case DropKey:

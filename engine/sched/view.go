@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"cuzk/budget"
 	"cuzk/job"
 )
@@ -187,5 +189,5 @@ func (c *Core) Quiet() bool {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(c.devices, func(d *device) bool { return d.opening })
 }

@@ -28,16 +28,56 @@ func (c *Core) expire() {
 		}
 	}
 	for _, a := range slices.Clone(c.running) {
-		if a.limit > 0 && a.limit <= c.now && !a.stray {
+		switch {
+		case a.limit <= 0 || a.limit > c.now:
+		case a.stray:
+			c.deaf(a)
+		default:
 			c.hung(a)
 		}
 	}
 	for _, r := range slices.Clone(c.keys) {
 		if r.state == keyLoading && r.limit > 0 && r.limit <= c.now {
-			r.limit = 0
-			c.setState(r.dev, Stuck, "loading key "+r.key+" hangs")
+			c.loadHangs(r)
 		}
 	}
+}
+
+// loadHangs takes a device out of service until the loading of a key answers.
+func (c *Core) loadHangs(r *residency) {
+	r.limit = 0
+	switch r.dev.state {
+	case InService:
+		c.setState(r.dev, Stuck, "loading key "+r.key+" hangs")
+	case Reopening:
+		c.setState(r.dev, Lost, "loading key "+r.key+" does not end: the device or the disk of the key; if it stays so, restart the daemon")
+	}
+}
+
+// stopLimit is the moment from which a proof that was told to stop counts as
+// deaf; 0 for other stages.
+func (c *Core) stopLimit(a *attempt) Time {
+	if a.stage != stageProve || c.cfg.StopLimit <= 0 {
+		return 0
+	}
+	return c.now + c.cfg.StopLimit
+}
+
+// deaf gives up the device of a proof that was told to stop and has not. The
+// processor cannot be given up: it is waited for.
+func (c *Core) deaf(a *attempt) {
+	a.limit = 0
+	d := a.device
+	what := fmt.Sprintf("partition %d of job %s did not stop", a.part.index, a.part.job.spec.ID)
+	if d.Class == CPU {
+		if d.state == InService {
+			c.setState(d, Stuck, what)
+		}
+		return
+	}
+	why := what + ": the device was given up, its memory is free when the daemon is restarted"
+	c.emit(Abandon{Device: d.ID, Why: why})
+	c.loseDevice(LoseDevice{Device: d.ID, Why: why})
 }
 
 // hung gives up an attempt that takes too long. It keeps its memory and its
@@ -74,9 +114,7 @@ func (c *Core) Next() (Time, bool) {
 		note(at)
 	}
 	for _, a := range c.running {
-		if !a.stray {
-			note(a.limit)
-		}
+		note(a.limit)
 	}
 	for _, b := range c.bars {
 		if b.until > c.now {
