@@ -91,7 +91,7 @@ func (d *Daemon) assemble(cfg *engine.Config) error {
 	p := &proofs{circuits: newCircuits(o.CircuitDir, o.Log), planner: plan, keys: newKeys(*o, plan, o.StateDir)}
 	for _, a := range o.Accelerators {
 		a.Device.Class = sched.GPU
-		d.devices = append(d.devices, p.device(a.Device, a.Backend, a.Close))
+		d.devices = append(d.devices, p.device(a.Device, a))
 	}
 	if !o.NoCPU {
 		d.devices = append(d.devices, p.cpuDevice(b))

@@ -25,7 +25,7 @@ import (
 type device struct {
 	spec    sched.Device
 	backend backend.Backend
-	close   func() error // may be nil
+	accel   Accelerator // its functions; zero for the processor
 	*proofs
 
 	turn chan struct{} // held while the backend works on a proof
@@ -44,11 +44,11 @@ type loaded struct {
 
 // cpuDevice is the processor. It proves one partition at a time, with all cores.
 func (p *proofs) cpuDevice(b *cpu.Backend) *device {
-	return p.device(sched.Device{ID: "cpu", Name: fmt.Sprintf("%d cores", runtime.GOMAXPROCS(0)), Class: sched.CPU, Slots: 1}, b, nil)
+	return p.device(sched.Device{ID: "cpu", Name: fmt.Sprintf("%d cores", runtime.GOMAXPROCS(0)), Class: sched.CPU, Slots: 1}, Accelerator{Backend: b})
 }
 
-func (p *proofs) device(spec sched.Device, b backend.Backend, close func() error) *device {
-	return &device{spec: spec, backend: b, close: close, proofs: p, turn: make(chan struct{}, 1), loaded: map[string]*loaded{}}
+func (p *proofs) device(spec sched.Device, a Accelerator) *device {
+	return &device{spec: spec, backend: a.Backend, accel: a, proofs: p, turn: make(chan struct{}, 1), loaded: map[string]*loaded{}}
 }
 
 // Spec implements [engine.Device].
@@ -165,6 +165,21 @@ func (d *device) current(ctx context.Context, name string) (*loaded, error) {
 	return d.loaded[name], nil
 }
 
+// Reopen implements [engine.Device].
+func (d *device) Reopen(ctx context.Context) error {
+	if d.accel.Reopen == nil {
+		return nil
+	}
+	return d.accel.Reopen(ctx)
+}
+
+// Abandon implements [engine.Device].
+func (d *device) Abandon(why error) {
+	if d.accel.Abandon != nil {
+		d.accel.Abandon(why)
+	}
+}
+
 // Close implements [engine.Device].
 func (d *device) Close() {
 	d.mu.Lock()
@@ -176,8 +191,8 @@ func (d *device) Close() {
 	for _, name := range names {
 		d.Drop(name)
 	}
-	if d.close != nil {
-		if err := d.close(); err != nil {
+	if d.accel.Close != nil {
+		if err := d.accel.Close(); err != nil {
 			d.keys.log.Warn("close device", "device", d.spec.ID, "reason", err.Error())
 		}
 	}

@@ -22,6 +22,7 @@
 package daemon
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -61,12 +62,19 @@ type Options struct {
 }
 
 // Accelerator is a device with its own memory, and the backend that proves on
-// it. The backend is used for one proof at a time.
+// it. The backend is used for one proof at a time. Its errors may wrap
+// [engine.ErrDeviceBroken] and [engine.ErrDeviceLost].
 type Accelerator struct {
 	sched.Device // of class GPU
 	Backend      backend.Backend
 	// Need is about what a circuit takes: Device bytes of key and work.
 	Need func(id srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement
+	// Reopen closes what is left of a device that broke, opens it anew and tests it.
+	// Its provers were closed before, as far as they could be. Nil: nothing to do.
+	Reopen func(ctx context.Context) error
+	// Abandon makes calls that wait for the device end with an error that wraps why,
+	// since it does not answer. Nil: they always end by themselves.
+	Abandon func(why error)
 	// Close releases the device after the last prover was closed; may be nil.
 	Close func() error
 }

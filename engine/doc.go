@@ -84,7 +84,15 @@ type Device interface {
 	Drop(key string)
 	// Prove makes the proof of a witness with a resident key. enter is called
 	// around each exclusive use of the physical device.
+	// An error may wrap [ErrDeviceLost] or [ErrDeviceBroken].
 	Prove(ctx context.Context, key string, w Witness, enter Enter) ([]byte, error)
+	// Reopen makes the device ready anew after an error of its own, and tests it.
+	// Nothing runs on it then, and its keys were dropped.
+	Reopen(ctx context.Context) error
+	// Abandon gives the device up: it does not answer. Calls that wait for it end
+	// soon with an error that wraps why, and so do later ones until Reopen went well.
+	// What they hold on the device is held until the process ends.
+	Abandon(why error)
 	Close()
 }
 

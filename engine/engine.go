@@ -41,14 +41,17 @@ type loop struct {
 	witness  map[int]Witness
 	proofs   map[int][]byte // unchecked, by the attempt that made them
 	unsaved  map[string]*live
+	kept     time.Time // when housekeep last began
+	keeping  bool      // and has not ended
 	loads    map[[2]string]*load
 	waiting  map[string][]chan error // preloads, by key
 	usual    map[usualKey]time.Duration
 	totals   map[string]*Totals
-	idle     map[string]string // device to the reason last published
-	quiet    []chan struct{}   // closed when nothing that has begun is left
-	workers  int               // that have not ended
-	empty    []chan struct{}   // closed when halted and no worker is left
+	returns  map[string][]chan error // those who wait for a device that they returned
+	idle     map[string]string       // device to the reason last published
+	quiet    []chan struct{}         // closed when nothing that has begun is left
+	workers  int                     // that have not ended
+	empty    []chan struct{}         // closed when halted and no worker is left
 	halted   bool
 	quit     bool
 	timer    *time.Timer
@@ -65,7 +68,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 			live: map[string]*live{}, byKey: map[string]*live{}, sources: map[string]*source{}, attempts: map[int]*attempt{},
 			stops: map[int]context.CancelFunc{}, witness: map[int]Witness{}, proofs: map[int][]byte{}, unsaved: map[string]*live{},
 			loads: map[[2]string]*load{}, waiting: map[string][]chan error{}, usual: map[usualKey]time.Duration{},
-			totals: map[string]*Totals{}, idle: map[string]string{}, timer: time.NewTimer(time.Hour),
+			totals: map[string]*Totals{}, returns: map[string][]chan error{}, idle: map[string]string{}, timer: time.NewTimer(time.Hour), kept: time.Now(),
 		}}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, k := range cfg.Kinds {
@@ -98,7 +101,7 @@ func (e *Engine) begin(old []job.Job) {
 // run is the loop.
 func (e *Engine) run() {
 	defer close(e.ended)
-	check := time.NewTicker(checkEvery)
+	check := time.NewTicker(healEvery)
 	defer check.Stop()
 	defer e.timer.Stop()
 	for !e.quit {

@@ -44,7 +44,7 @@ func (r *rig) boot(devices []*fake.Device, change func(*engine.Config)) {
 	r.kinds = fake.Kinds(time.Second)
 	r.hub = event.NewHub(100000)
 	r.cfg = engine.Config{
-		Sched: sched.Config{Making: 2, CPU: sched.CPUFallback, MaxAttempts: 3, HangFactor: 10, HangFloor: 5 * time.Second, HangUnknown: 5 * time.Minute, AgeStep: time.Hour},
+		Sched: sched.Config{Making: 2, CPU: sched.CPUFallback, MaxAttempts: 3, HangFactor: 10, HangFloor: 5 * time.Second, HangUnknown: 5 * time.Minute, StopLimit: 30 * time.Second, AgeStep: time.Hour},
 		Host:  64 * budget.GiB, Kinds: fake.Engines(r.kinds), Keys: fake.Keys(r.kinds), Events: r.hub,
 	}
 	for _, d := range devices {
@@ -292,7 +292,7 @@ func TestLyingDeviceIsFoundAndReturned(t *testing.T) {
 }
 
 func TestFaultyDevicesDoNotLoseJobs(t *testing.T) {
-	for _, f := range []fake.Fault{fake.Break, fake.Lie, fake.Hang, fake.Deaf, fake.Vanish, fake.Panic} {
+	for _, f := range []fake.Fault{fake.Break, fake.Lie, fake.Hang, fake.Deaf, fake.Vanish, fake.Sticky, fake.Panic} {
 		t.Run(string(f), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := gpus(1)

@@ -22,9 +22,15 @@ var (
 	ErrDevice   = errors.New("unknown device")
 )
 
-// ErrDeviceLost is for devices: the device has vanished and will not answer again
-// before it is returned.
-var ErrDeviceLost = errors.New("device is gone")
+// Errors of devices that say what is to become of the device.
+var (
+	// ErrDeviceLost: the device has vanished, or what runs on it cannot be stopped.
+	// It is not used again before somebody returns it.
+	ErrDeviceLost = errors.New("device is gone")
+	// ErrDeviceBroken: nothing works on the device any more, and its keys are gone,
+	// until it is opened anew. The engine sees to that.
+	ErrDeviceBroken = errors.New("device must be opened anew")
+)
 
 // classed is an error with the class of failure that it means.
 type classed struct {
@@ -53,6 +59,16 @@ func failureOf(err error, other job.Failure) job.Failure {
 		return job.NoMemory
 	}
 	return other
+}
+
+// judge tells the scheduler what an error means for the device.
+func (e *Engine) judge(device string, err error) {
+	switch {
+	case errors.Is(err, ErrDeviceLost):
+		e.step(sched.LoseDevice{Device: device, Why: firstLine(err)})
+	case errors.Is(err, ErrDeviceBroken):
+		e.step(sched.BreakDevice{Device: device, Why: firstLine(err)})
+	}
 }
 
 // guard runs a worker and makes an error of a panic, with the place where it

@@ -53,8 +53,21 @@ func (e *Engine) execute(cmd sched.Command) {
 		e.joinProofs(c)
 	case sched.Finish:
 		e.conclude(e.live[c.Job], c.State, c.Failure, c.Text)
+	default:
+		e.executeDevice(cmd)
+	}
+}
+
+func (e *Engine) executeDevice(cmd sched.Command) {
+	switch c := cmd.(type) {
+	case sched.Reopen:
+		e.openAnew(c)
+	case sched.Abandon:
+		d := e.devices[c.Device]
+		e.work(func() { d.Abandon(errors.New(c.Why)) })
 	case sched.DeviceChanged:
 		e.publish(event.Record{Type: event.DeviceState, Device: c.Device, Name: e.deviceName(c.Device), State: string(c.State), Reason: c.Reason})
+		e.answerReturns(c)
 	}
 }
 
@@ -156,9 +169,7 @@ func (e *Engine) regions(c sched.Prove) Enter {
 
 func (e *Engine) proved(c sched.Prove, proof []byte, err error) {
 	a := e.answered(c.Attempt, err, job.DeviceFault)
-	if errors.Is(err, ErrDeviceLost) {
-		e.step(sched.LoseDevice{Device: c.Device, Why: firstLine(err)})
-	}
+	e.judge(c.Device, err)
 	if err != nil {
 		e.failed(c.Attempt, err, job.DeviceFault)
 		return

@@ -82,7 +82,7 @@ func TestFullDiskRefusesNewJobsAndFinishesRunningOnes(t *testing.T) {
 			t.Fatalf("status %q, %d unsaved", s.Refusing, s.Unsaved)
 		}
 		b.broken.Store(false)
-		time.Sleep(20 * time.Second)
+		time.Sleep(2 * time.Second)
 		r.proved(r.submit("porep-c2", "other", engine.Options{}), "porep-c2", "other", 10)
 		if j, err := r.store.Get(t.Context(), id); err != nil || j.State != job.Completed {
 			t.Fatalf("stored %v, %v", j.State, err)
@@ -289,7 +289,7 @@ func TestStormLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := gpus(3)
 		rng := rand.New(rand.NewPCG(1, 2))
-		faults := []fake.Fault{fake.None, fake.None, fake.None, fake.Break, fake.Lie, fake.Hang, fake.Vanish, fake.Panic}
+		faults := []fake.Fault{fake.None, fake.None, fake.None, fake.Break, fake.Lie, fake.Hang, fake.Deaf, fake.Vanish, fake.Sticky, fake.Panic}
 		for range 200 {
 			d[rng.IntN(3)].Next(faults[rng.IntN(len(faults))])
 		}
@@ -344,5 +344,108 @@ func (r *rig) caller(i int) {
 		if j.State == job.Completed && !fake.Valid(request(kind, orders), 2, j.Result.Proof) {
 			r.t.Errorf("job %s has a wrong proof", a.ID)
 		}
+	}
+}
+
+// stateOf is a device's state and its reason.
+func (r *rig) stateOf(id string) (sched.DeviceState, string) {
+	r.t.Helper()
+	synctest.Wait()
+	s, err := r.Status(r.t.Context())
+	r.must(err)
+	for _, d := range s.Devices {
+		if d.ID == id {
+			return d.State, d.Reason
+		}
+	}
+	r.t.Fatalf("no device %s", id)
+	return "", ""
+}
+
+// TestBrokenDeviceIsOpenedAnew: all that a card with a broken context had is
+// dropped, it is opened anew, its key loaded again, and the partition proved there,
+// without the processor's help.
+func TestBrokenDeviceIsOpenedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := gpus(1)
+		d[0].OpenTime = 4 * time.Second
+		r := start(t, d, nil)
+		d[0].Next(fake.None, fake.Sticky)
+		r.proved(r.submit("porep-c2", "parts=4", engine.Options{}), "porep-c2", "parts=4", 4)
+		if d[0].Opened() != 1 || d[0].Proofs() != 5 || d[1].Proofs() != 0 || len(d[0].Keys()) != 1 {
+			t.Errorf("opened %d times, %d proofs, %d on the processor, keys %v", d[0].Opened(), d[0].Proofs(), d[1].Proofs(), d[0].Keys())
+		}
+		var states []string
+		for _, rec := range r.hub.Recent() {
+			if rec.Type == event.DeviceState && rec.Device == "gpu0" {
+				states = append(states, strings.TrimSuffix(rec.State+": "+rec.Reason, ": "))
+			}
+		}
+		if got := strings.Join(states, ", "); got != "in-service, reopening: prove on gpu0: device must be opened anew: illegal address, in-service" {
+			t.Error(got)
+		}
+		r.checkEvents()
+	})
+}
+
+// TestDeviceThatCannotBeOpenedIsLost: its partition is proved elsewhere, and
+// returning the device tells why it is not back.
+func TestDeviceThatCannotBeOpenedIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := gpus(1)
+		d[0].OpenError = func() error { return errors.New("self-test failed") }
+		r := start(t, d, nil)
+		d[0].Next(fake.Sticky)
+		r.proved(r.submit("porep-c2", "parts=1", engine.Options{}), "porep-c2", "parts=1", 1)
+		if s, why := r.stateOf("gpu0"); s != sched.Lost || !strings.Contains(why, "self-test failed") {
+			t.Errorf("%s: %s", s, why)
+		}
+		if err := r.ReturnDevice(t.Context(), "gpu0"); err == nil || !strings.Contains(err.Error(), "device gpu0 is lost: open device anew: self-test failed") {
+			t.Errorf("returned: %v", err)
+		}
+		d[0].OpenError = nil
+		r.must(r.ReturnDevice(t.Context(), "gpu0"))
+		r.proved(r.submit("porep-c2", "parts=1 n=2", engine.Options{}), "porep-c2", "parts=1 n=2", 1)
+		if d[0].Proofs() != 2 {
+			t.Errorf("%d proofs", d[0].Proofs())
+		}
+	})
+}
+
+// TestDeafDeviceIsGivenUp: a proof that hangs and does not stop when it is told to
+// ends by giving up its device; nothing stays behind, and a returned device works.
+func TestDeafDeviceIsGivenUp(t *testing.T) {
+	for name, cancel := range map[string]bool{"hangs": false, "cancelled": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := gpus(1)
+				r := start(t, d, nil)
+				d[0].Next(fake.Deaf)
+				id := r.submit("porep-c2", "parts=1", engine.Options{})
+				if cancel {
+					time.Sleep(2 * time.Second)
+					_, err := r.Cancel(t.Context(), id, "asked for")
+					r.must(err)
+					time.Sleep(31 * time.Second)
+				} else {
+					r.proved(id, "porep-c2", "parts=1", 1)
+					time.Sleep(time.Minute)
+				}
+				if s, why := r.stateOf("gpu0"); s != sched.Lost || !strings.Contains(why, "restarted") {
+					t.Errorf("%s: %s", s, why)
+				}
+				s, err := r.Status(t.Context())
+				r.must(err)
+				if s.Running != 0 || s.Strays != 0 || len(d[0].Keys()) != 0 {
+					t.Errorf("%d attempts run, %d strays, keys %v", s.Running, s.Strays, d[0].Keys())
+				}
+				r.must(r.ReturnDevice(t.Context(), "gpu0"))
+				r.proved(r.submit("porep-c2", "parts=2", engine.Options{}), "porep-c2", "parts=2", 2)
+				if d[0].Proofs() != 3 {
+					t.Errorf("%d proofs", d[0].Proofs())
+				}
+				r.checkEvents()
+			})
+		})
 	}
 }

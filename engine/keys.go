@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -55,9 +54,7 @@ func (e *Engine) keyAnswered(c sched.LoadKey, err error) {
 	r.Type, r.Reason = event.KeyFailed, firstLine(err)
 	e.publish(r)
 	f := failureOf(err, job.DeviceFault)
-	if errors.Is(err, ErrDeviceLost) {
-		e.step(sched.LoseDevice{Device: c.Device, Why: firstLine(err)})
-	}
+	e.judge(c.Device, err)
 	e.step(sched.KeyFailed{Key: c.Key, Device: c.Device, Everywhere: f == job.NoKey, Failure: f, Text: firstLine(err)})
 	e.answerPreloads(c.Key, err)
 }
@@ -211,12 +208,4 @@ func (e *Engine) Evict(ctx context.Context, id string) (loaded bool, freed budge
 		return false, 0, fmt.Errorf("%w %q%s", ErrNoKey, id, e.knownKeys())
 	}
 	return got.loaded, got.freed, nil
-}
-
-// ReturnDevice puts a quarantined or lost device back into service.
-func (e *Engine) ReturnDevice(ctx context.Context, id string) error {
-	if e.devices[id] == nil {
-		return fmt.Errorf("%w %q", ErrDevice, id)
-	}
-	return e.ask(ctx, func() { e.step(sched.ReturnDevice{Device: id}) })
 }

@@ -23,8 +23,9 @@ const (
 	Break  Fault = "break"  // an error
 	Lie    Fault = "lie"    // a proof that does not verify
 	Hang   Fault = "hang"   // no answer, until stopped or until Release
-	Deaf   Fault = "deaf"   // no answer until Release, also when stopped
+	Deaf   Fault = "deaf"   // no answer until Release or Abandon, also when stopped
 	Vanish Fault = "vanish" // engine.ErrDeviceLost
+	Sticky Fault = "sticky" // engine.ErrDeviceBroken, for all that runs, until Reopen
 	Panic  Fault = "panic"
 )
 
@@ -34,9 +35,13 @@ type Device struct {
 	ProveTime time.Duration
 	LoadTime  time.Duration
 	KeyError  func(key string) error // of Load; nil for none
+	OpenTime  time.Duration          // of Reopen
+	OpenError func() error           // of Reopen; nil for none
 
 	mu      sync.Mutex
 	faults  []Fault // of the coming proofs
+	broken  error   // what every call returns until Reopen
+	opened  int     // times that it was reopened
 	release chan struct{}
 	keys    []string
 	inside  int
@@ -85,6 +90,45 @@ func (d *Device) Keys() []string {
 	return slices.Clone(d.keys)
 }
 
+// Opened counts how often the device was opened anew.
+func (d *Device) Opened() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.opened
+}
+
+// Reopen implements [engine.Device]. Keys that were not dropped are an error.
+func (d *Device) Reopen(ctx context.Context) error {
+	if err := sleep(ctx, d.OpenTime); err != nil {
+		return err
+	}
+	if d.OpenError != nil {
+		if err := d.OpenError(); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.keys) > 0 || d.inside > 0 {
+		return engine.Fail(job.Internal, fmt.Errorf("%s was opened anew with keys %v and %d proofs on it", d.ID, d.keys, d.inside))
+	}
+	d.opened++
+	d.broken = nil
+	return nil
+}
+
+// Abandon implements [engine.Device].
+func (d *Device) Abandon(why error) {
+	d.fail(why)
+	d.Release()
+}
+
+func (d *Device) fail(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.broken = why
+}
+
 // Spec implements [engine.Device].
 func (d *Device) Spec() sched.Device { return d.Device }
 
@@ -106,6 +150,9 @@ func (d *Device) Load(ctx context.Context, key string, progress func(done, total
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.broken != nil {
+		return d.broken
+	}
 	d.keys = append(d.keys, key)
 	return nil
 }
@@ -148,6 +195,9 @@ func (d *Device) arrive(key string) (Fault, chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.proofs++
+	if d.broken != nil {
+		return None, nil, d.broken
+	}
 	if !slices.Contains(d.keys, key) {
 		return None, nil, engine.Fail(job.Internal, fmt.Errorf("key %s is not resident on %s", key, d.ID))
 	}
@@ -188,6 +238,9 @@ func (d *Device) act(ctx context.Context, f Fault, release chan struct{}, w *wit
 		return nil, errors.New("told to break")
 	case Vanish:
 		return nil, engine.ErrDeviceLost
+	case Sticky:
+		d.fail(fmt.Errorf("%w: illegal address", engine.ErrDeviceBroken))
+		return nil, fmt.Errorf("%w: illegal address", engine.ErrDeviceBroken)
 	case Panic:
 		panic("told to panic")
 	}

@@ -182,6 +182,9 @@ func daemonLine(r *event.Record) (slog.Level, string, []slog.Attr) {
 		if r.State == "in-service" {
 			return slog.LevelInfo, "device is in service", a
 		}
+		if r.State == "reopening" {
+			return slog.LevelWarn, "device is opened anew", a
+		}
 		return slog.LevelError, "device left service", a
 	case event.DeviceIdle:
 		return slog.LevelDebug, "device is idle", a
