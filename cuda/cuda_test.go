@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 )
@@ -210,4 +211,54 @@ func TestFormatUUID(t *testing.T) {
 	if got := formatUUID(u); got != "GPU-deadbeef-0102-0304-0506-0708090a0b0c" {
 		t.Error(got)
 	}
+}
+
+// TestAbandonedOwnerLetsGo: calls that wait for a driver that does not return end
+// when the owner is given up, and so do later ones and Close.
+func TestAbandonedOwnerLetsGo(t *testing.T) {
+	f := newFake()
+	o, err := f.open(Device{UUID: "GPU-test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck, inside := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(stuck) })
+	errs := make(chan error, 3)
+	go func() { errs <- o.Do(func(*Context) error { close(inside); <-stuck; return nil }) }()
+	<-inside
+	go func() { errs <- o.Do(func(*Context) error { return nil }) }()
+	go func() { errs <- o.Wait(context.Background(), Event{}) }()
+	why := errors.New("a kernel does not end")
+	o.Abandon(why)
+	o.Abandon(errors.New("another reason"))
+	for range 3 {
+		err := <-errs
+		if !errors.Is(err, ErrHung) || !errors.Is(err, ErrDeviceLost) || !errors.Is(err, ErrSticky) || !errors.Is(err, why) {
+			t.Errorf("a call that waited: %v", err)
+		}
+	}
+	if err := o.Do(func(*Context) error { return nil }); !errors.Is(err, ErrHung) {
+		t.Errorf("a later call: %v", err)
+	}
+	if err := o.Close(); !errors.Is(err, ErrHung) || !errors.Is(o.Broken(), ErrHung) {
+		t.Errorf("Close: %v, Broken: %v", err, o.Broken())
+	}
+}
+
+// TestCloseDoesNotWaitForever: a driver that does not destroy a context is given up.
+func TestCloseDoesNotWaitForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		stuck := make(chan struct{})
+		f.cuCtxDestroy_v2 = func(handle) result { <-stuck; return success }
+		o, err := f.open(Device{UUID: "GPU-test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if err := o.Close(); !errors.Is(err, ErrHung) || time.Since(start) != closeLimit {
+			t.Errorf("Close after %v: %v", time.Since(start), err)
+		}
+		close(stuck)
+	})
 }

@@ -16,5 +16,7 @@
 //  4. No environment variable selects or renumbers devices: the variables that
 //     would are removed from the C environment before the driver starts. A
 //     device is named by its UUID.
-//  5. No driver on the machine is the error [ErrNoDriver], never a crash.
+//  5. An owner that does not answer can be given up ([Owner.Abandon]): nobody waits
+//     for it then, and what it holds is held until the process ends.
+//  6. No driver on the machine is the error [ErrNoDriver], never a crash.
 package cuda

@@ -17,9 +17,25 @@ var (
 	ErrSticky = errors.New("device context is broken")
 	// ErrDeviceLost: the device no longer answers; opening it again may fail.
 	ErrDeviceLost = errors.New("device is lost")
+	// ErrHung: work on the device does not end, or the driver does not return from a
+	// call, and the owner was given up. Its thread and its memory stay with the
+	// process. It is also lost and sticky.
+	ErrHung = errors.New("device hangs")
 	// ErrClosed: the owner was closed.
 	ErrClosed = errors.New("device owner is closed")
 )
+
+// hang is the error of an owner that was given up.
+type hang struct {
+	uuid string
+	why  error
+}
+
+func (h *hang) Error() string { return fmt.Sprintf("device %s hangs: %v", h.uuid, h.why) }
+func (h *hang) Unwrap() error { return h.why }
+func (h *hang) Is(target error) bool {
+	return target == ErrHung || target == ErrDeviceLost || target == ErrSticky
+}
 
 // result is a CUresult.
 type result int32

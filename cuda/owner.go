@@ -18,8 +18,12 @@ type Owner struct {
 	drv  *driver
 	work chan task
 	stop chan struct{}
-	done chan struct{}
+	done chan struct{} // the thread has ended
 	once sync.Once
+
+	gone   chan struct{} // the owner was given up
+	giveUp sync.Once
+	hang   error // why; set before gone is closed
 
 	broken atomic.Pointer[Error]
 	count  counters
@@ -47,6 +51,10 @@ type Balance struct {
 
 type counters struct{ deviceBytes, deviceCount, pinnedBytes, pinnedCount atomic.Int64 }
 
+// closeLimit is how long Close waits for the thread: releasing a context with
+// tens of GB takes a second or two.
+const closeLimit = 30 * time.Second
+
 // scheduling flag of cuCtxCreate: waiting threads sleep, they do not spin.
 const ctxBlockingSync = 4
 
@@ -60,7 +68,7 @@ func Open(dev Device) (*Owner, error) {
 }
 
 func (d *driver) open(dev Device) (*Owner, error) {
-	o := &Owner{dev: dev, drv: d, work: make(chan task), stop: make(chan struct{}), done: make(chan struct{})}
+	o := &Owner{dev: dev, drv: d, work: make(chan task), stop: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{})}
 	started := make(chan error, 1)
 	go o.loop(started)
 	if err := <-started; err != nil {
@@ -117,15 +125,39 @@ func (o *Owner) note(err error) {
 }
 
 // Do runs fn on the owner's thread and returns its error. It must not be called
-// from inside fn.
+// from inside fn. After an error that is [ErrHung] fn may still be running: what it
+// writes must not be read.
 func (o *Owner) Do(fn func(*Context) error) error {
 	t := task{fn: fn, out: make(chan error, 1)}
 	select {
+	case <-o.gone:
+		return o.hang
+	default:
+	}
+	select {
 	case o.work <- t:
-		return <-t.out
 	case <-o.done:
 		return ErrClosed
+	case <-o.gone:
+		return o.hang
 	}
+	select {
+	case err := <-t.out:
+		return err
+	case <-o.gone:
+		return o.hang
+	}
+}
+
+// Abandon gives the owner up, because the device or the driver does not answer.
+// Whoever waits for it, or asks it later, gets an error that is [ErrHung] and wraps
+// why. The thread and what was allocated stay until the process ends: there is no
+// way to end a kernel.
+func (o *Owner) Abandon(why error) {
+	o.giveUp.Do(func() {
+		o.hang = &hang{o.dev.UUID, why}
+		close(o.gone)
+	})
 }
 
 // Wait returns when the event has happened, the context is cancelled (the
@@ -159,6 +191,11 @@ func (o *Owner) Device() Device { return o.dev }
 
 // Broken is the error that made the context unusable, or nil.
 func (o *Owner) Broken() error {
+	select {
+	case <-o.gone:
+		return o.hang
+	default:
+	}
 	if e := o.broken.Load(); e != nil {
 		return e
 	}
@@ -174,11 +211,20 @@ func (o *Owner) Balance() Balance {
 }
 
 // Close destroys the context with all that was allocated in it and ends the
-// goroutine. Calls after the first do nothing.
+// goroutine. Calls after the first do nothing. It waits for the device half a
+// minute at most; an owner that was given up is not waited for.
 func (o *Owner) Close() error {
 	o.once.Do(func() { close(o.stop) })
-	<-o.done
-	return nil
+	limit := time.NewTimer(closeLimit)
+	defer limit.Stop()
+	select {
+	case <-o.done:
+		return nil
+	case <-o.gone:
+	case <-limit.C:
+		o.Abandon(fmt.Errorf("closing it took longer than %v", closeLimit))
+	}
+	return o.hang
 }
 
 // Device describes the context's device.
