@@ -10,6 +10,7 @@ import (
 	"cuzk/backend/cpu"
 	"cuzk/engine"
 	"cuzk/engine/sched"
+	"cuzk/internal/atomicfile"
 	"cuzk/job"
 	"cuzk/job/sqlstore"
 	"cuzk/kind"
@@ -54,6 +55,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	d.sweep(spool)
 	o := &d.opt
 	cfg := engine.Config{Sched: o.Sched, Host: o.Host, Pinned: o.Pinned, Store: d.store, Spool: spool,
 		Dir: o.StateDir, MinFreeDisk: o.MinFreeDisk, KeepResults: o.KeepResults, Events: o.Events}
@@ -72,9 +74,23 @@ func (d *Daemon) spool(ctx context.Context) (*job.Spool, error) {
 	}
 	var keep []job.Digest
 	for _, j := range live {
-		keep = append(keep, j.Digest)
+		if !j.Digest.IsZero() { // else it could not be read
+			keep = append(keep, j.Digest)
+		}
 	}
 	return job.OpenSpool(filepath.Join(d.opt.StateDir, "spool"), int64(d.opt.SpoolLimit), keep)
+}
+
+// sweep removes half-written files of a daemon that was killed. What cannot be
+// removed is only told.
+func (d *Daemon) sweep(spool *job.Spool) {
+	err := errors.Join(spool.Left(), atomicfile.Sweep(d.opt.StateDir))
+	if own := filepath.Join(d.opt.StateDir, "circuits"); d.opt.CircuitDir == own { // else others may be writing there
+		err = errors.Join(err, atomicfile.Sweep(own))
+	}
+	if err != nil {
+		d.opt.Log.Warn("state directory", "reason", err.Error())
+	}
 }
 
 // assemble makes kinds, devices and keys.

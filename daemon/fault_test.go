@@ -136,15 +136,43 @@ func TestJobStoreLostUnderTheDaemon(t *testing.T) {
 	}
 }
 
-// refused wants no job accepted: not the first, which finds out, nor others.
+// refused wants no job accepted, for one reason: not by the first, which finds
+// out, nor by others.
 func refused(t *testing.T, ask func(uint64) (string, error)) {
 	t.Helper()
 	for n := range uint64(2) {
 		_, err := ask(n + 2)
-		if err == nil || n > 0 && !errors.Is(err, engine.ErrStore) {
+		if !errors.Is(err, engine.ErrStore) {
 			t.Errorf("job %d: %v", n+2, err)
 		}
 		t.Log(err)
+	}
+}
+
+// TestHalfWrittenFilesAreSwept: what a kill -9 leaves goes at the next start.
+func TestHalfWrittenFilesAreSwept(t *testing.T) {
+	o := options(t.TempDir())
+	o.CircuitDir = filepath.Join(o.StateDir, "circuits")
+	spool := filepath.Join(o.StateDir, "spool")
+	left := []string{filepath.Join(o.StateDir, ".key-digests.json.123.partial"), filepath.Join(o.CircuitDir, ".porep-2KiB.123.partial"),
+		filepath.Join(spool, (&job.Request{}).Digest().String()+".partial"), filepath.Join(spool, (&job.Request{}).Digest().String())}
+	for _, name := range left {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close(t.Context())
+	for _, name := range left {
+		if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

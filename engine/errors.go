@@ -16,8 +16,8 @@ import (
 var (
 	ErrKind     = errors.New("unknown proof kind")
 	ErrStopping = errors.New("the daemon is shutting down; the job, if accepted, goes on after its next start")
-	ErrStore    = errors.New("the job store cannot be written, no jobs are accepted")
-	ErrDisk     = errors.New("not enough free disk space, no jobs are accepted")
+	ErrStore    = errors.New("the job store cannot be written, no new jobs are accepted")
+	ErrDisk     = errors.New("not enough free disk space, no new jobs are accepted")
 	ErrNoKey    = errors.New("unknown circuit")
 	ErrDevice   = errors.New("unknown device")
 )

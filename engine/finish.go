@@ -53,11 +53,11 @@ func (e *Engine) save(l *live) error {
 func (e *Engine) concluded(l *live, err error) {
 	id := l.job.ID
 	delete(e.live, id)
-	if e.byKey[l.key()] == l {
-		delete(e.byKey, l.key())
-	}
 	if e.note(err); err != nil {
 		e.unsaved[id] = l
+	}
+	if err == nil || l.state != job.Completed { // a proof that waits for the store is found again
+		e.release(l)
 	}
 	t := e.totals[l.job.Kind]
 	if t == nil {
@@ -72,6 +72,13 @@ func (e *Engine) concluded(l *live, err error) {
 		close(l.done)
 	}
 	e.tellQuiet()
+}
+
+// release makes a request id and content free for a new job.
+func (e *Engine) release(l *live) {
+	if e.byKey[l.key()] == l {
+		delete(e.byKey, l.key())
+	}
 }
 
 func eventTimes(t job.Times) event.Times {
@@ -129,7 +136,10 @@ func (e *Engine) housekeep() {
 			if e.note(e.save(l)) != nil {
 				return
 			}
-			e.post(func() { delete(e.unsaved, l.job.ID) })
+			e.post(func() {
+				delete(e.unsaved, l.job.ID)
+				e.release(l)
+			})
 		}
 		if e.trouble.Swap(nil) != nil {
 			e.publish(event.Record{Type: event.StoreHealed})
@@ -195,6 +205,9 @@ func (e *Engine) recallOne(l *live) {
 
 // reload reads a job's payload and its finished partitions.
 func (e *Engine) reload(l *live) (Opened, map[int][]byte, error) {
+	if f := l.job.Result; f.Failure != "" { // the store could not read it
+		return nil, nil, Fail(f.Failure, errors.New(f.Message))
+	}
 	if l.kind == nil {
 		return nil, nil, Fail(job.BadInput, ErrKind)
 	}

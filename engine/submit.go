@@ -32,7 +32,9 @@ type Accepted struct {
 // will end, whatever happens to the caller or the process. A request that cannot
 // be decoded is accepted and has failed; what can never be done, or not now, is
 // refused with an error: [ErrKind], [sched.ErrQueue], [ErrStopping], [ErrStore],
-// [ErrDisk], [job.ErrSpool], [*budget.Impossible].
+// [ErrDisk], [job.ErrSpool], [job.ErrTooLarge], [*budget.Impossible]. The same
+// request again is answered with its job, running or completed, also while new
+// ones are refused.
 func (e *Engine) Submit(ctx context.Context, r *job.Request, o Options) (Accepted, error) {
 	k := e.kinds[r.Kind]
 	if k == nil {
@@ -49,24 +51,27 @@ func (e *Engine) Submit(ctx context.Context, r *job.Request, o Options) (Accepte
 }
 
 func (e *Engine) accept(ctx context.Context, k Kind, r *job.Request, o Options) (Accepted, error) {
+	l := newLive(job.Job{ID: job.NewID(time.Now()), RequestID: o.RequestID, Digest: r.Digest(), Size: r.Size(), Kind: r.Kind,
+		Class: o.Class, Submitted: time.Now(), Deadline: o.Deadline, State: job.Live}, k)
+	// A retry costs nothing, so it is answered whatever keeps new jobs out.
+	if a, ok, err := e.rejoin(ctx, l); ok || err != nil {
+		return a, err
+	}
 	if err := e.accepting(); err != nil {
 		return Accepted{}, err
 	}
-	digest, err := e.cfg.Spool.Put(r)
-	if err != nil {
-		return Accepted{}, err
+	if err := e.cfg.Spool.PutAs(l.job.Digest, r); err != nil {
+		return Accepted{}, unstorable(err)
 	}
-	l := newLive(job.Job{ID: job.NewID(time.Now()), RequestID: o.RequestID, Digest: digest, Size: r.Size(), Kind: r.Kind,
-		Class: o.Class, Submitted: time.Now(), Deadline: o.Deadline, State: job.Live}, k)
 	var known *live
 	if err := e.ask(ctx, func() { known = e.findOrReserve(l) }); err != nil {
 		// The loop may still reserve it: then take that back.
 		e.post(func() { e.drop(l, err) })
-		e.cfg.Spool.Release(digest)
+		e.cfg.Spool.Release(l.job.Digest)
 		return Accepted{}, err
 	}
 	if known != nil {
-		e.cfg.Spool.Release(digest)
+		e.cfg.Spool.Release(l.job.Digest)
 		return e.join(ctx, known, l.job)
 	}
 	// From here on others may join, so the caller's leaving changes nothing.
@@ -76,14 +81,49 @@ func (e *Engine) accept(ctx context.Context, k Kind, r *job.Request, o Options) 
 			err = ErrStopping
 		}
 		e.post(func() { e.drop(l, err) })
-		e.cfg.Spool.Release(digest)
+		e.cfg.Spool.Release(l.job.Digest)
 		return Accepted{}, err
 	}
 	if old != "" {
-		e.cfg.Spool.Release(digest)
+		e.cfg.Spool.Release(l.job.Digest)
 		return Accepted{ID: old, Joined: true}, nil
 	}
 	return e.position(ctx, l.job.ID)
+}
+
+// rejoin finds the job that the same request has become before: one that lives,
+// or whose result waits for the store, or that is stored as completed. If the
+// store cannot be read, there is none; storing a new job will tell.
+func (e *Engine) rejoin(ctx context.Context, l *live) (a Accepted, ok bool, err error) {
+	if e.ctx.Err() != nil {
+		return a, false, ErrStopping
+	}
+	if l.job.RequestID == "" {
+		return a, false, nil
+	}
+	var known *live
+	if err := e.ask(ctx, func() { known = e.byKey[l.key()] }); err != nil {
+		return a, false, err
+	}
+	if known != nil {
+		a, err = e.join(ctx, known, l.job)
+		return a, err == nil, err
+	}
+	old, err := e.cfg.Store.Find(ctx, l.job.RequestID, l.job.Digest)
+	if err != nil || old.State != job.Completed {
+		return a, false, ctx.Err()
+	}
+	e.publish(event.Record{Type: event.JobJoined, Job: old.ID, Request: old.RequestID, Kind: old.Kind})
+	return Accepted{ID: old.ID, Joined: true}, true, nil
+}
+
+// unstorable says of a payload that cannot be kept whether it is too much, now or
+// for ever, or whether the disk is broken.
+func unstorable(err error) error {
+	if errors.Is(err, job.ErrSpool) || errors.Is(err, job.ErrTooLarge) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrStore, err)
 }
 
 // accepting tells why no job is accepted now.
@@ -122,9 +162,7 @@ func (e *Engine) findOrReserve(l *live) *live {
 
 // drop takes back a job that was not accepted after all.
 func (e *Engine) drop(l *live, err error) {
-	if e.byKey[l.key()] == l {
-		delete(e.byKey, l.key())
-	}
+	e.release(l)
 	select {
 	case <-l.stored:
 	default:
@@ -194,7 +232,7 @@ func (e *Engine) take(ctx context.Context, l *live, r *job.Request) (old string,
 	stored, created, err := e.cfg.Store.Create(ctx, l.job)
 	if err != nil {
 		opened.Close()
-		return "", e.note(err)
+		return "", unstorable(e.note(err))
 	}
 	if !created {
 		opened.Close()
@@ -247,7 +285,7 @@ func (e *Engine) takeFailed(ctx context.Context, l *live, f job.Failure, why err
 	}
 	stored, created, err := e.cfg.Store.Create(ctx, l.job)
 	if err != nil {
-		return "", e.note(err)
+		return "", unstorable(e.note(err))
 	}
 	if !created {
 		return stored.ID, e.takeOld(ctx, l, stored)

@@ -29,7 +29,7 @@ func RunStoreConformance(t *testing.T, open Opener) {
 		name string
 		run  func(*suite)
 	}{
-		{"create and get", (*suite).createAndGet}, {"join", (*suite).join}, {"no join after failure", (*suite).noJoinAfterFailure},
+		{"create and get", (*suite).createAndGet}, {"find", (*suite).find}, {"join", (*suite).join}, {"no join after failure", (*suite).noJoinAfterFailure},
 		{"anonymous", (*suite).anonymous}, {"ends once", (*suite).endsOnce}, {"partitions", (*suite).partitions},
 		{"order", (*suite).order}, {"reopen", (*suite).reopen}, {"prune", (*suite).prune}, {"concurrent create", (*suite).concurrentCreate},
 		{"concurrent finish", (*suite).concurrentFinish}, {"check", (*suite).check},
@@ -112,6 +112,30 @@ func (s *suite) createAndGet() {
 	_, err = s.store.Get(s.Context(), "nobody")
 	s.want(err, ErrNotFound)
 	s.want(s.store.SetClass(s.Context(), "nobody", High), ErrNotFound)
+}
+
+func (s *suite) find() {
+	j := s.create(s.make("r", "a"))
+	s.create(s.make("", "a"))
+	found := func(request string, d Digest) string {
+		got, err := s.store.Find(s.Context(), request, d)
+		if err != nil {
+			s.want(err, ErrNotFound)
+		}
+		return got.ID
+	}
+	if found("r", j.Digest) != j.ID || found("q", j.Digest) != "" || found("", j.Digest) != "" || found("r", Digest{}) != "" {
+		s.Fatal("found another job")
+	}
+	s.must(s.store.Finish(s.Context(), j.ID, Completed, Result{Proof: []byte("proof")}))
+	if got, err := s.store.Find(s.Context(), "r", j.Digest); err != nil || string(got.Result.Proof) != "proof" {
+		s.Fatalf("the completed one: %v, %v", got, err)
+	}
+	j = s.create(s.make("f", "a"))
+	s.must(s.store.Finish(s.Context(), j.ID, Failed, Result{}))
+	if found("f", j.Digest) != "" {
+		s.Fatal("found a failed job")
+	}
 }
 
 func (s *suite) join() {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -156,6 +157,52 @@ func TestSpoolSweepsAtStart(t *testing.T) {
 	s.Release(da)
 	if _, err := s.Read(da); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSpoolOpensWhateverLiesThere: what cannot be removed is told and in nobody's
+// way, nor is a payload that cannot be read.
+func TestSpoolOpensWhateverLiesThere(t *testing.T) {
+	dir := t.TempDir()
+	stuck, held := Request{Kind: "stuck"}, Request{Kind: "held"}
+	for _, d := range []Digest{stuck.Digest(), held.Digest()} {
+		if err := os.MkdirAll(filepath.Join(dir, d.String(), "a folder in its place"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := spool(t, dir, 0, held.Digest())
+	if s.Left() == nil {
+		t.Error("nothing is told of what could not be removed")
+	}
+	if _, err := s.Read(held.Digest()); err == nil {
+		t.Error("a folder was read")
+	}
+	if d, err := s.Put(sample()); err != nil {
+		t.Error(err)
+	} else if _, err := s.Read(d); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSpoolMakesItsFolderAgain: somebody removed it.
+func TestSpoolMakesItsFolderAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	s := spool(t, dir, 0)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(sample()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLimitsOfTheSystem: what others will let go of is told from a broken disk.
+func TestLimitsOfTheSystem(t *testing.T) {
+	for err, want := range map[error]bool{syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EMFILE: true, syscall.ENFILE: true,
+		syscall.EIO: false, syscall.EROFS: false, syscall.EACCES: false} {
+		if got := exhausted(&os.PathError{Op: "open", Err: err}); errors.Is(got, ErrSpool) != want || !errors.Is(got, err) {
+			t.Errorf("%v became %v", err, got)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ type Spool struct {
 	mu    sync.Mutex
 	used  int64
 	files map[Digest]*payload
+	left  error // what the sweep could not remove
 }
 
 type payload struct {
@@ -34,9 +35,9 @@ type payload struct {
 const tempSuffix = ".partial"
 
 // OpenSpool opens the spool in a folder, which is made if need be, and removes
-// what no digest of keep names: files of ended jobs, half-written ones. limit
-// bounds the sum of payloads in bytes; 0 means no bound. Each digest of keep is
-// held once for every time that it is named.
+// what no digest of keep names: files of ended jobs, half-written ones; see
+// [Spool.Left]. limit bounds the sum of payloads in bytes; 0 means no bound. Each
+// digest of keep is held once for every time that it is named.
 func OpenSpool(dir string, limit int64, keep []Digest) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open payload spool: %w", err)
@@ -72,23 +73,33 @@ func (s *Spool) sweep() error {
 			continue // not ours, or still needed
 		}
 		if err := os.Remove(filepath.Join(s.dir, e.Name())); err != nil {
-			return fmt.Errorf("sweep payload spool: %w", err)
+			s.left = errors.Join(s.left, fmt.Errorf("sweep payload spool: %w", err))
 		}
 	}
 	return nil
 }
 
+// Left is what could not be removed when the spool was opened; nil if nothing.
+// It takes disk space and does no other harm.
+func (s *Spool) Left() error { return s.left }
+
 // Put stores a request, if it is not there already, and holds it. The error
-// wraps [ErrSpool] if the bound or the disk is reached.
+// wraps [ErrSpool] if the bound, the disk or another limit of the system is
+// reached, and [ErrTooLarge] for a request above [MaxRequest].
 func (s *Spool) Put(r *Request) (Digest, error) {
+	d := r.Digest()
+	return d, s.PutAs(d, r)
+}
+
+// PutAs is [Spool.Put] of a request whose digest is known.
+func (s *Spool) PutAs(d Digest, r *Request) error {
 	size := r.Size()
 	if size > MaxRequest {
-		return Digest{}, fmt.Errorf("request of %d bytes is larger than %d", size, int64(MaxRequest))
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, size, int64(MaxRequest))
 	}
-	d := r.Digest()
 	f, mine, err := s.claim(d, size)
 	if err != nil {
-		return Digest{}, err
+		return err
 	}
 	if mine {
 		f.err = s.write(d, r)
@@ -97,9 +108,9 @@ func (s *Spool) Put(r *Request) (Digest, error) {
 	<-f.ready
 	if f.err != nil {
 		s.Release(d)
-		return Digest{}, fmt.Errorf("store payload %s: %w", d, f.err)
+		return fmt.Errorf("store payload %s: %w", d, f.err)
 	}
-	return d, nil
+	return nil
 }
 
 // claim holds an entry; mine tells that the caller must write the file.
@@ -125,9 +136,9 @@ func (s *Spool) claim(d Digest, size int64) (f *payload, mine bool, err error) {
 
 func (s *Spool) write(d Digest, r *Request) (err error) {
 	name := s.path(d)
-	file, err := os.OpenFile(name+tempSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := s.create(name + tempSuffix)
 	if err != nil {
-		return diskFull(err)
+		return exhausted(err)
 	}
 	_, err = r.WriteTo(file)
 	if err == nil {
@@ -140,14 +151,33 @@ func (s *Spool) write(d Digest, r *Request) (err error) {
 		err = os.Rename(name+tempSuffix, name)
 	}
 	if err != nil {
-		return diskFull(errors.Join(err, os.Remove(name+tempSuffix)))
+		return exhausted(errors.Join(err, os.Remove(name+tempSuffix)))
 	}
-	return syncDir(s.dir)
+	return exhausted(syncDir(s.dir))
 }
 
-func diskFull(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: the disk is full: %w", ErrSpool, err)
+// create opens a new file, and makes the folder again if somebody removed it.
+func (s *Spool) create(name string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	file, err := os.OpenFile(name, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(s.dir, 0o700) == nil {
+		file, err = os.OpenFile(name, flags, 0o600)
+	}
+	return file, err
+}
+
+// exhausted tells a limit that others will stop using from a broken disk.
+func exhausted(err error) error {
+	for _, limit := range []struct {
+		is   syscall.Errno
+		what string
+	}{
+		{syscall.ENOSPC, "the disk is full"}, {syscall.EDQUOT, "the disk quota is used up"},
+		{syscall.EMFILE, "too many files are open"}, {syscall.ENFILE, "too many files are open on this machine"},
+	} {
+		if errors.Is(err, limit.is) {
+			return fmt.Errorf("%w: %s: %w", ErrSpool, limit.what, err)
+		}
 	}
 	return err
 }

@@ -12,8 +12,12 @@ import (
 type Store interface {
 	// Create stores a new live job, unless one with the same request id and
 	// digest lives or is completed: then it returns that one and false. A job
-	// without request id is always new.
+	// without request id is always new. A completed one whose proof is spoilt
+	// counts as none.
 	Create(ctx context.Context, j Job) (stored Job, created bool, err error)
+	// Find returns the job with this request id and digest that lives or is
+	// completed. The error wraps ErrNotFound if there is none.
+	Find(ctx context.Context, request string, d Digest) (Job, error)
 	// Get returns a job with its result.
 	Get(ctx context.Context, id string) (Job, error)
 	// SetClass changes the class of a live job.
@@ -26,7 +30,9 @@ type Store interface {
 	// Finish ends a live job; its partitions are dropped. The second call for
 	// one job fails with ErrEnded and changes nothing.
 	Finish(ctx context.Context, id string, s State, r Result) error
-	// Live returns the jobs that have not ended, in the order of submission.
+	// Live returns the jobs that have not ended, in the order of submission. One
+	// that cannot be read comes with what is readable, and the reason as its
+	// result: failure Storage and a message. It can still be ended with Finish.
 	Live(ctx context.Context) ([]Job, error)
 	// Recent returns the latest jobs, newest first, without proofs; at most max.
 	Recent(ctx context.Context, max int) ([]Job, error)

@@ -69,7 +69,7 @@ func statusOf(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
-	case errors.Is(err, engine.ErrKind):
+	case errors.Is(err, engine.ErrKind), errors.Is(err, job.ErrTooLarge):
 		code = codes.InvalidArgument
 	case errors.Is(err, job.ErrNotFound), errors.Is(err, engine.ErrNoKey), errors.Is(err, engine.ErrDevice):
 		code = codes.NotFound

@@ -9,7 +9,7 @@
 //     a power cut leaves the old file or the new one.
 //  3. After [File.Abort], a failed write or a failed Commit nothing stays.
 //  4. A program that ends without unwinding calls [AbortAll] first, and then
-//     nothing stays either. (After a kill -9 the hidden file does.)
+//     nothing stays either. (After a kill -9 the hidden file does, until [Sweep].)
 package atomicfile
 
 import (
@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -51,6 +52,21 @@ func Create(path string) (*File, error) {
 	f := &File{tmp: tmp, path: path}
 	open[f] = struct{}{}
 	return f, nil
+}
+
+// Sweep removes what programs that were killed left in a folder. Nobody may be
+// writing there.
+func Sweep(dir string) error {
+	left, err := filepath.Glob(filepath.Join(escape(dir), ".*.partial"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// escape makes a pattern that matches a path alone.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // named gives an error of the temporary file the name that the caller knows.

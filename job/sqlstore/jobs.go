@@ -19,7 +19,7 @@ func (s *Store) Create(ctx context.Context, j job.Job) (job.Job, bool, error) {
 		proof_sum, failure, message, ended, t_queue, t_key, t_synthesise, t_prove, t_total)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, '', '', 0, 0, 0, 0, 0, 0) on conflict (dedupe) do nothing`
 	j.State, j.Result = job.Live, job.Result{}
-	res, err := s.db.ExecContext(ctx, q, j.ID, j.RequestID, j.Digest.String(), dedupe(j), j.Size, j.Kind, int(j.Class),
+	res, err := s.db.ExecContext(ctx, q, j.ID, j.RequestID, j.Digest.String(), dedupe(j.RequestID, j.Digest), j.Size, j.Kind, int(j.Class),
 		nanos(j.Submitted), nanos(j.Deadline), string(j.State))
 	if err != nil {
 		return job.Job{}, false, fmt.Errorf("store job %s: %w", j.ID, err)
@@ -31,11 +31,36 @@ func (s *Store) Create(ctx context.Context, j job.Job) (job.Job, bool, error) {
 	if err != nil || n == 1 {
 		return j, err == nil, err
 	}
-	old, err := scan(s.db.QueryRowContext(ctx, `select `+columns+` from job where dedupe = $1`, dedupe(j)))
-	if errors.Is(err, job.ErrNotFound) { // ended between the two statements
+	old, err := s.Find(ctx, j.RequestID, j.Digest)
+	switch {
+	case errors.Is(err, job.ErrNotFound): // ended between the two statements
 		return s.Create(ctx, j)
+	case errors.Is(err, job.ErrCorrupt):
+		return s.replace(ctx, j, err)
 	}
 	return old, false, err
+}
+
+// replace stores a job in the place of a completed one whose proof is spoilt.
+func (s *Store) replace(ctx context.Context, j job.Job, why error) (job.Job, bool, error) {
+	const q = `update job set dedupe = null where dedupe = $1 and state <> 'live'`
+	res, err := s.db.ExecContext(ctx, q, dedupe(j.RequestID, j.Digest))
+	if err != nil {
+		return job.Job{}, false, fmt.Errorf("store job %s: %w", j.ID, err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return job.Job{}, false, errors.Join(why, err)
+	}
+	return s.Create(ctx, j)
+}
+
+// Find implements [job.Store].
+func (s *Store) Find(ctx context.Context, request string, d job.Digest) (job.Job, error) {
+	j, err := scan(s.db.QueryRowContext(ctx, `select `+columns+` from job where dedupe = $1`, dedupe(request, d)))
+	if err != nil {
+		return job.Job{}, fmt.Errorf("find job of request %q: %w", request, err)
+	}
+	return j, nil
 }
 
 // Get implements [job.Store].
@@ -53,13 +78,34 @@ func get(ctx context.Context, db executor, id string) (job.Job, error) {
 
 type row interface{ Scan(...any) error }
 
+// number reads an integer column, and notes one that is none.
+type number struct {
+	to  *int64
+	bad *error
+}
+
+// Scan implements [sql.Scanner].
+func (n number) Scan(v any) error {
+	if k, ok := v.(int64); ok {
+		*n.to = k
+	} else {
+		*n.bad = fmt.Errorf("%v (%T) is no number", v, v)
+	}
+	return nil
+}
+
+// scan reads a row. If the error wraps [job.ErrCorrupt], the job has what could
+// be read of it. An ended job needs only its result.
 func scan(r row) (job.Job, error) {
 	var j job.Job
 	var digest, state, failure string
 	var class, proofSum, submitted, deadline, ended int64
+	var bad error
+	n := func(to *int64) number { return number{to, &bad} }
+	d := func(to *time.Duration) number { return number{(*int64)(to), &bad} }
 	t := &j.Result.Times
-	err := r.Scan(&j.ID, &j.RequestID, &digest, &j.Size, &j.Kind, &class, &submitted, &deadline, &state,
-		&j.Result.Proof, &proofSum, &failure, &j.Result.Message, &ended, &t.Queue, &t.Key, &t.Synthesise, &t.Prove, &t.Total)
+	err := r.Scan(&j.ID, &j.RequestID, &digest, n(&j.Size), &j.Kind, n(&class), n(&submitted), n(&deadline), &state,
+		&j.Result.Proof, n(&proofSum), &failure, &j.Result.Message, n(&ended), d(&t.Queue), d(&t.Key), d(&t.Synthesise), d(&t.Prove), d(&t.Total))
 	if errors.Is(err, sql.ErrNoRows) {
 		return job.Job{}, job.ErrNotFound
 	}
@@ -69,12 +115,18 @@ func scan(r row) (job.Job, error) {
 	j.Class, j.State, j.Result.Failure = job.Class(class), job.State(state), job.Failure(failure)
 	j.Submitted, j.Deadline, j.Result.Ended = moment(submitted), moment(deadline), moment(ended)
 	if j.Digest, err = job.ParseDigest(digest); err != nil {
-		return job.Job{}, fmt.Errorf("job %s: %w: %w", j.ID, job.ErrCorrupt, err)
+		bad = err
 	}
-	if sum(j.Result.Proof) != proofSum {
-		return job.Job{}, fmt.Errorf("job %s: the proof has another checksum than was stored: %w", j.ID, job.ErrCorrupt)
+	switch {
+	case sum(j.Result.Proof) != proofSum:
+		err = fmt.Errorf("job %s: the proof has another checksum than was stored: %w", j.ID, job.ErrCorrupt)
+		j.Result.Proof = nil
+	case bad != nil && j.State == job.Live:
+		err = fmt.Errorf("job %s: %w: %w", j.ID, job.ErrCorrupt, bad)
+	default:
+		err = nil
 	}
-	return j, nil
+	return j, err
 }
 
 // SetClass implements [job.Store].
@@ -185,6 +237,9 @@ func (s *Store) list(ctx context.Context, q string, args ...any) ([]job.Job, err
 	var out []job.Job
 	for rows.Next() {
 		j, err := scan(rows)
+		if errors.Is(err, job.ErrCorrupt) {
+			j.Result.Failure, j.Result.Message, err = job.Storage, err.Error(), nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list jobs: %w", err)
 		}

@@ -1,10 +1,10 @@
 // Package sqlstore keeps jobs in SQLite, through the driver that is written in
 // Go (modernc.org/sqlite). It implements [job.Store].
 //
-// The statements keep to what PostgreSQL and YugabyteDB understand as well: no
-// triggers, sequences, partial indexes or generated columns. Idempotency rests
-// on one unique column, dedupe, that holds the request id and digest while a job
-// lives or is completed and is null otherwise.
+// Idempotency rests on one unique column, dedupe, that holds the request id and
+// digest while a job lives or is completed and is null otherwise. SQLite keeps
+// any type in any column, so what is read is looked at; a row that is spoilt
+// spoils no other.
 //
 // Invariants:
 //
@@ -193,6 +193,6 @@ func moment(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-func dedupe(j job.Job) sql.NullString {
-	return sql.NullString{String: j.Digest.String() + " " + j.RequestID, Valid: j.RequestID != ""}
+func dedupe(request string, d job.Digest) sql.NullString {
+	return sql.NullString{String: d.String() + " " + request, Valid: request != ""}
 }

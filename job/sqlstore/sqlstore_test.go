@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,65 @@ func TestFlippedProofIsNoticed(t *testing.T) {
 	}
 	if _, err := s.Get(t.Context(), "done"); !errors.Is(err, job.ErrCorrupt) {
 		t.Errorf("want corrupt, got %v", err)
+	}
+}
+
+// TestSpoiltProofIsMadeAgain: the retry of a request whose stored proof is spoilt
+// is a new job.
+func TestSpoiltProofIsMadeAgain(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "jobs.db"))
+	j := job.Job{ID: "first", RequestID: "r", Submitted: time.Now()}
+	if _, _, err := s.Create(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Finish(t.Context(), j.ID, job.Completed, job.Result{Proof: []byte("good")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.Exec(`update job set proof = 'evil'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Find(t.Context(), "r", j.Digest); !errors.Is(err, job.ErrCorrupt) {
+		t.Errorf("found: %v", err)
+	}
+	j.ID = "second"
+	if got, created, err := s.Create(t.Context(), j); err != nil || !created || got.ID != "second" {
+		t.Fatalf("got %v, %v, %v", got, created, err)
+	}
+	if got, err := s.Recent(t.Context(), 9); err != nil || len(got) != 2 {
+		t.Errorf("recent %v, %v", got, err)
+	}
+}
+
+// TestSpoiltRowSpoilsNoOther: of a live row whatever column has other content, by
+// other means than this package.
+func TestSpoiltRowSpoilsNoOther(t *testing.T) {
+	for _, set := range []string{"digest = 'x'", "digest = x'00ff'", "class = 'high'", "submitted = 'yesterday'", "size = 1.5", "t_prove = x'01'", "proof_sum = 9", "kind = x'00'"} {
+		t.Run(set, func(t *testing.T) {
+			s := open(t, filepath.Join(t.TempDir(), "jobs.db"))
+			for _, id := range []string{"good", "bad"} {
+				if _, _, err := s.Create(t.Context(), job.Job{ID: id, Kind: "k", Submitted: time.Now()}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.db.Exec(`update job set ` + set + ` where id = 'bad'`); err != nil {
+				t.Fatal(err)
+			}
+			live, err := s.Live(t.Context())
+			if err != nil || len(live) != 2 {
+				t.Fatalf("live %v, %v", live, err)
+			}
+			for _, j := range live {
+				if spoilt := j.Result.Failure == job.Storage; spoilt != (j.ID == "bad" && !strings.HasPrefix(set, "kind")) {
+					t.Errorf("read %+v", j)
+				}
+			}
+			if err := s.Finish(t.Context(), "bad", job.Failed, job.Result{Failure: job.Storage, Message: "spoilt"}); err != nil {
+				t.Fatal(err)
+			}
+			if j, err := s.Get(t.Context(), "bad"); err != nil || j.State != job.Failed || j.Result.Message != "spoilt" {
+				t.Errorf("after its end: %v, %v", j, err)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"cuzk/budget"
+	"cuzk/engine"
+	"cuzk/engine/sched"
+	"cuzk/job"
+)
+
+// TestRefusalsTellWhetherToComeBack: the codes that callers may branch on. What
+// passes by itself is never INTERNAL, nor a failure that would have to be
+// changed.
+func TestRefusalsTellWhetherToComeBack(t *testing.T) {
+	disk := &os.PathError{Op: "write", Err: syscall.EIO}
+	for code, errs := range map[codes.Code][]error{
+		codes.ResourceExhausted: {sched.ErrQueue, fmt.Errorf("%w: %w", job.ErrSpool, syscall.EMFILE), engine.ErrDisk},
+		codes.Unavailable: {engine.ErrStopping, fmt.Errorf("%w: %w", engine.ErrStore, disk),
+			fmt.Errorf("%w: %w", engine.ErrStore, job.ErrCorrupt), errors.Join(engine.ErrStopping, disk)},
+		codes.FailedPrecondition: {&budget.Impossible{Pool: "host memory", Need: 2, Limit: 1}, sched.ErrNoDevice},
+		codes.InvalidArgument:    {engine.ErrKind, job.ErrTooLarge},
+		codes.NotFound:           {job.ErrNotFound, engine.ErrNoKey, engine.ErrDevice},
+		codes.DataLoss:           {job.ErrCorrupt},
+		codes.Internal:           {errors.New("a bug")},
+	} {
+		for _, err := range errs {
+			if got := status.Code(statusOf(fmt.Errorf("submit: %w", err))); got != code {
+				t.Errorf("%v: %v, want %v", err, got, code)
+			}
+		}
+	}
+}
