@@ -160,17 +160,6 @@ func (g *gpuBench) planned(p backend.Prover) error {
 	return nil
 }
 
-func openDevice(uuid string) (*gpu.Device, error) {
-	if uuid != "" {
-		return gpu.OpenUUID(uuid)
-	}
-	list, err := cuda.Devices()
-	if err != nil {
-		return nil, err
-	}
-	return gpu.Open(list[0])
-}
-
 // example compares CPU and GPU on one request.
 func (g *gpuBench) example(ctx context.Context, name string) (err error) {
 	s, err := newSubject(ctx, g.u, 0, func() (*kind.Job, error) { return exampleJob(name) })
@@ -197,7 +186,7 @@ func (g *gpuBench) example(ctx context.Context, name string) (err error) {
 
 // compare proves by the CPU and by the GPU with both keys.
 func (g *gpuBench) compare(ctx context.Context, s *subject, key *srs.Key) error {
-	host, err := cpu.New(cpu.Options{}).Load(ctx, s.circuit, key)
+	host, err := cpu.New(cpu.Options{}).Load(ctx, s.circuit, key, nil)
 	if err != nil {
 		return err
 	}
@@ -206,7 +195,7 @@ func (g *gpuBench) compare(ctx context.Context, s *subject, key *srs.Key) error 
 		return fmt.Errorf("by the CPU: %w", err)
 	}
 	start := time.Now()
-	read, err := g.b.Load(ctx, s.circuit, key)
+	read, err := g.b.Load(ctx, s.circuit, key, nil)
 	if err != nil {
 		return err
 	}

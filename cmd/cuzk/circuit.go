@@ -99,7 +99,7 @@ of memory. The result must be that of the reference implementation; this command
 compares it with the value that the program knows and fails if it differs.`,
 		Example: `  cuzk circuit digest winning-2KiB
   cuzk circuit digest window-32GiB --json`,
-		Args: exactly("NAME"),
+		Args: exactly("NAME"), ValidArgsFunction: completeCircuits(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return circuitDigest(cmd, &c, args[0], asJSON)
 		},
@@ -147,7 +147,7 @@ func newCircuitShowCmd() *cobra.Command {
 the whole circuit, how many constraints and variables an instance has, and what
 share of all constraints its instances are.`,
 		Example: "  cuzk circuit show winning-32GiB",
-		Args:    exactly("NAME"),
+		Args:    exactly("NAME"), ValidArgsFunction: completeCircuits(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			compiled, _, err := openCircuit(cmd, &c, args[0])
 			if err != nil {

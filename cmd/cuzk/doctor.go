@@ -174,11 +174,12 @@ func (d *doctor) driver() {
 		d.say("driver", stateBad, fmt.Sprintf("no GPU can be used: %v", err), "install the NVIDIA driver (libcuda.so.1), or set scheduler.cpu to fallback")
 		return
 	case errors.Is(err, cuda.ErrNoDriver):
-		d.say("driver", stateWarn, fmt.Sprintf("no GPU can be used, so the processor proves: %v", err),
-			"if this machine has an NVIDIA GPU, install its driver (libcuda.so.1); in a container, pass the GPUs in (--gpus all)")
+		_, do := driverTrouble(err)
+		d.say("driver", stateWarn, fmt.Sprintf("no GPU can be used, so the processor proves: %v", err), do)
 		return
 	case err != nil:
-		d.say("driver", stateBad, fmt.Sprintf("the driver does not answer: %v", err), "look at \"dmesg | grep -i nvrm\"; a reboot or a new driver may be needed")
+		text, do := driverTrouble(err)
+		d.say("driver", stateBad, text, do)
 		return
 	}
 	if release, err := d.release(); err != nil {
@@ -192,13 +193,10 @@ func (d *doctor) driver() {
 	d.chosen(list)
 }
 
-// oldest is the lowest compute capability that the kernels are built for.
-const oldest = 7
-
 func (d *doctor) device(dev cuda.Device) {
-	text := fmt.Sprintf("%s, %s, %s, compute capability %d.%d, PCI %s", dev.Name, dev.UUID, bytes(dev.Memory), dev.Major, dev.Minor, dev.PCI)
-	if dev.Major < oldest {
-		d.say("device", stateBad, text+": too old", fmt.Sprintf("devices of compute capability %d.0 and later are supported; leave this one out with gpus.devices", oldest))
+	text := fmt.Sprintf("%s, %s, %s, compute capability %s, PCI %s", dev.Name, dev.UUID, bytes(dev.Memory), capability(dev), dev.PCI)
+	if tooOld(dev) {
+		d.say("device", stateBad, text+": too old", fmt.Sprintf("devices of compute capability %d.%d and later are supported; leave this one out with gpus.devices", oldest.major, oldest.minor))
 		return
 	}
 	h, err := d.health(dev.UUID)
@@ -227,7 +225,7 @@ func (d *doctor) chosen(list []cuda.Device) {
 			found = found || strings.EqualFold(want, dev.UUID) || strings.EqualFold(want, dev.PCI) || want == fmt.Sprint(dev.Ordinal)
 		}
 		if !found {
-			d.say("device", stateBad, fmt.Sprintf("gpus.devices names %s, which is not there", want), "\"nvidia-smi -L\" lists the UUIDs")
+			d.say("device", stateBad, fmt.Sprintf("gpus.devices names %s, which is not there", want), "\"cuzk devices\" lists the UUIDs")
 		} else if !strings.Contains(want, "-") && !strings.Contains(want, ":") {
 			d.say("device", stateNote, fmt.Sprintf("gpus.devices names a device by the driver's number, %s, which may change", want), "name it by its UUID")
 		}

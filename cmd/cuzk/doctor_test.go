@@ -94,7 +94,7 @@ func TestDoctorFinds(t *testing.T) {
 		{"hot device", func(d *doctor) {
 			d.health = func(string) (cuda.Health, error) { return cuda.Health{Celsius: 91}, nil }
 		}, stateWarn, "91 °C, 0 W: hot", "cooling"},
-		{"device that is not there", func(d *doctor) { d.conf.GPUs.Devices = []string{"GPU-9"} }, stateBad, "gpus.devices names GPU-9", "nvidia-smi -L"},
+		{"device that is not there", func(d *doctor) { d.conf.GPUs.Devices = []string{"GPU-9"} }, stateBad, "gpus.devices names GPU-9", "cuzk devices"},
 		{"device by number", func(d *doctor) { d.conf.GPUs.Devices = []string{"0"} }, stateNote, "which may change", "UUID"},
 		{"little memory", func(d *doctor) {
 			d.root = fstest.MapFS{"proc/meminfo": file(memory256), "proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("8589934592\n")}

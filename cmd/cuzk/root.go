@@ -26,6 +26,7 @@ func commands() []*cobra.Command {
 		newCircuitCmd(),
 		newParamsCmd(),
 		newDaemonCmd(),
+		newDevicesCmd(),
 		newStatusCmd(),
 		newJobsCmd(),
 		newJobCmd(),

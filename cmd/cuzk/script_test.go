@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"cuzk/cuda"
 )
 
 // TestScripts runs what a user types, testdata/*.txtar. Beside the usual commands
@@ -27,6 +30,8 @@ import (
 //	patch FILE OFFSET HEX     write bytes into a file, or after its end (OFFSET -1)
 //	sparse FILE SIZE          make a file of zeros
 //	holds FOLDER [NAME...]    a folder must hold exactly these names
+//
+// The condition [driver] holds where there is a GPU.
 //
 // $REF is the repository's testdata, $KEYS a folder with the insecure key of
 // window-2KiB.
@@ -44,6 +49,13 @@ func TestScripts(t *testing.T) {
 			dir, err := windowKeys()
 			e.Setenv("KEYS", dir)
 			return err
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "driver" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			_, err := cuda.Devices()
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "flip": flip, "cut": cut, "patch": patch, "vary": vary, "sparse": sparse, "holds": holds,
