@@ -31,8 +31,10 @@ type Backend interface {
 	// Name is cpu, cuda, ...
 	Name() string
 	// Load prepares a key for proving and keeps it until Close. The key must
-	// fit the circuit: query lengths are checked against its densities.
-	Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (Prover, error)
+	// fit the circuit: query lengths are checked against its densities. progress
+	// may be nil; it is called with the share that is done, rising from 0 to 1, from
+	// one goroutine at a time.
+	Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(done float64)) (Prover, error)
 }
 
 // Prover holds one key.

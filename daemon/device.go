@@ -68,7 +68,7 @@ func (d *device) Load(ctx context.Context, name string, progress func(done, tota
 	if err != nil {
 		return err
 	}
-	prover, err := d.backend.Load(ctx, circuit, key)
+	prover, err := d.backend.Load(ctx, circuit, key, inBytes(key, progress))
 	if err != nil {
 		return errors.Join(keyError(err, true), d.keys.drop(id))
 	}
@@ -80,6 +80,16 @@ func (d *device) Load(ctx context.Context, name string, progress func(done, tota
 	defer d.mu.Unlock()
 	d.loaded[name] = l
 	return nil
+}
+
+// inBytes reports the share of a key that is loaded in bytes of its file.
+func inBytes(key *srs.Key, progress func(done, total budget.Bytes)) func(float64) {
+	if progress == nil {
+		return nil
+	}
+	return func(done float64) {
+		progress(budget.Bytes(done*float64(key.Bytes())), budget.Bytes(key.Bytes()))
+	}
 }
 
 // Drop implements [engine.Device].

@@ -31,8 +31,8 @@ type card struct {
 	lie bool
 }
 
-func (c *card) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
-	p, err := c.Backend.Load(ctx, circuit, key)
+func (c *card) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
+	p, err := c.Backend.Load(ctx, circuit, key, progress)
 	return &cardProver{p, c}, err
 }
 

@@ -257,8 +257,8 @@ type meddler struct {
 	t    *testing.T
 }
 
-func (m *meddler) Load(ctx context.Context, c *r1cs.Compiled, k *srs.Key) (backend.Prover, error) {
-	p, err := m.Backend.Load(ctx, c, k)
+func (m *meddler) Load(ctx context.Context, c *r1cs.Compiled, k *srs.Key, progress func(float64)) (backend.Prover, error) {
+	p, err := m.Backend.Load(ctx, c, k, progress)
 	return meddled{p, m}, err
 }
 

@@ -25,12 +25,19 @@ func (e *Engine) loadKey(c sched.LoadKey) {
 	})
 }
 
-// keyProgress publishes at most once a progressEvery.
+// keyProgress publishes at most once a progressEvery. A key may be gone through
+// more than once, for its digest and for its points: times count from the beginning
+// of each pass, so that rates and times left are those of the pass.
 func (e *Engine) keyProgress(r event.Record) func(done, total budget.Bytes) {
-	start, last := time.Now(), time.Now()
+	start, last, before := time.Time{}, time.Now(), budget.Bytes(0)
 	r.Type = event.KeyProgress
 	return func(done, total budget.Bytes) {
-		if now := time.Now(); now.Sub(last) >= progressEvery {
+		now := time.Now()
+		if start.IsZero() || done < before {
+			start = now
+		}
+		before = done
+		if now.Sub(last) >= progressEvery {
 			last = now
 			r.Done, r.Bytes, r.Took = int64(done), int64(total), now.Sub(start)
 			e.publish(r)

@@ -111,19 +111,19 @@ func Open(ctx context.Context, b backend.Backend, o Options, id srs.ID, w Watch)
 		return nil, err
 	}
 	s := &Session{ID: id, Circuit: c}
-	if err := w.Run("key", func() (string, error) { return s.load(ctx, b, o) }); err != nil {
+	if err := w.Run("key", func() (string, error) { return s.load(ctx, b, o, w) }); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Session) load(ctx context.Context, b backend.Backend, o Options) (string, error) {
+func (s *Session) load(ctx context.Context, b backend.Backend, o Options, w Watch) (string, error) {
 	key, err := srs.Open(ctx, o.ParamsDir, s.ID.String(), o.Keys)
 	if err != nil {
 		return "", err
 	}
 	s.Key = key
-	if s.prover, err = b.Load(ctx, s.Circuit, key); err != nil {
+	if s.prover, err = b.Load(ctx, s.Circuit, key, func(done float64) { w.Report("key", done) }); err != nil {
 		return "", errors.Join(err, key.Close())
 	}
 	name := "official"

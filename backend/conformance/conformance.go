@@ -205,7 +205,13 @@ func runSums(t *testing.T, b backend.Backend, c *Mixed) {
 
 func load(t *testing.T, b backend.Backend, circuit *r1cs.Compiled, key *srs.Key) backend.Prover {
 	t.Helper()
-	p, err := b.Load(context.Background(), circuit, key)
+	last := 0.0
+	p, err := b.Load(context.Background(), circuit, key, func(done float64) {
+		if done < last || done > 1 {
+			t.Errorf("loading went from %v to %v", last, done)
+		}
+		last = done
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +266,7 @@ func runRefusals(t *testing.T, b backend.Backend) {
 		}
 	}
 	other := Compile(t, &Mixed{Inputs: 3, Groups: 5})
-	if _, err := b.Load(context.Background(), other, key); err == nil {
+	if _, err := b.Load(context.Background(), other, key, nil); err == nil {
 		t.Error("the key of another circuit was loaded")
 	}
 	if out, err := p.Sums(context.Background(), nil, nil); err != nil || len(out) != 0 {

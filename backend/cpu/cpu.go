@@ -47,8 +47,9 @@ func New(Options) *Backend { return &Backend{} }
 // Name implements [backend.Backend].
 func (b *Backend) Name() string { return Name }
 
-// Load implements [backend.Backend]. The key must stay open until Close.
-func (b *Backend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
+// Load implements [backend.Backend]. The key must stay open until Close. It takes
+// moments, so there is no progress to report.
+func (b *Backend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, _ func(float64)) (backend.Prover, error) {
 	layout, err := backend.LayoutOf(circuit)
 	if err != nil {
 		return nil, err

@@ -127,6 +127,9 @@ type keyReader struct {
 	raw gpu.Memory // a piece of the file
 	bad gpu.Memory // count of points that are not right
 	mem gpu.Memory // for sets
+
+	report      func(done float64) // may be nil
+	done, total int64              // bytes of points
 }
 
 // keyPiece is the most points of a piece in G1; a multiple of 32.
@@ -156,15 +159,15 @@ func readerBytes(n r1cs.Counts) int64 {
 }
 
 // load reads the whole key.
-func (r *keyReader) load(ctx context.Context, k *deviceKey, key *srs.Key, sets *querySets, report func(float64)) error {
+func (r *keyReader) load(ctx context.Context, k *deviceKey, key *srs.Key, sets *querySets) error {
+	r.total = curveG1.point*int64(key.H.N+key.L.N+key.A.N+key.B1.N) + curveG2.point*int64(key.B2.N)
 	if err := r.m.do(func(q queue) error { return q.fill(r.bad, 0) }); err != nil {
 		return err
 	}
 	if err := r.copyAll(ctx, key.H, curveG1, k.h, 0, key.H.N); err != nil {
 		return err
 	}
-	report(0.25)
-	for i, q := range []struct {
+	for _, q := range []struct {
 		from srs.Query
 		to   *query
 		m    *members
@@ -172,7 +175,6 @@ func (r *keyReader) load(ctx context.Context, k *deviceKey, key *srs.Key, sets *
 		if err := r.query(ctx, q.from, q.to, q.m); err != nil {
 			return err
 		}
-		report(0.25 + 0.75*float64(i+1)/4)
 	}
 	return r.check(ctx, key)
 }
@@ -226,7 +228,11 @@ func perPoint(n int) shape { return shape{grid: (n + 127) / 128, rows: 1, block:
 // send enqueues the copy of n raw points.
 func (r *keyReader) send(ctx context.Context, q pointSource, cv curve, from, n int) (gpu.Memory, error) {
 	raw := r.raw.Slice(0, int64(n)*cv.point)
-	return raw, r.m.send(ctx, raw, func(dst []byte, off int64) error { return q.CopyRaw(dst, from+int(off/cv.point)) })
+	err := r.m.send(ctx, raw, func(dst []byte, off int64) error { return q.CopyRaw(dst, from+int(off/cv.point)) })
+	if r.done += raw.Bytes; r.report != nil && err == nil && r.total > 0 {
+		r.report(min(float64(r.done)/float64(r.total), 1))
+	}
+	return raw, err
 }
 
 // query brings one query into its two lists: the inputs' points in order, then

@@ -106,12 +106,12 @@ func (b *Backend) Plan(circuit *r1cs.Compiled) (*Plan, error) {
 
 // Load implements [backend.Backend]. All points are brought to the device; the key
 // may be closed afterwards.
-func (b *Backend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
+func (b *Backend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
 	p, err := b.open(circuit)
 	if err != nil {
 		return nil, err
 	}
-	return loaded(ctx, p, key)
+	return loaded(ctx, p, key, progress)
 }
 
 // open makes a prover with a plan and nothing allocated.
@@ -132,7 +132,7 @@ func (b *Backend) open(circuit *r1cs.Compiled) (*prover, error) {
 }
 
 // loaded fills a new prover from a key, or closes it.
-func loaded(ctx context.Context, p *prover, key *srs.Key) (backend.Prover, error) {
+func loaded(ctx context.Context, p *prover, key *srs.Key, progress func(float64)) (backend.Prover, error) {
 	err := p.layout.CheckKey(p.circuit, key)
 	if err == nil {
 		err = p.allocateKey(ctx)
@@ -141,7 +141,7 @@ func loaded(ctx context.Context, p *prover, key *srs.Key) (backend.Prover, error
 		err = p.allocateWork()
 	}
 	if err == nil {
-		err = p.read(ctx, key)
+		err = p.read(ctx, key, progress)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("load key %s onto the device: %w", key.Path, err), p.Close())

@@ -66,7 +66,7 @@ func TestSetupEqualsFile(t *testing.T) {
 	ctx, c := context.Background(), &conformance.Mixed{Inputs: 40, Groups: 30, Seed: 3}
 	circuit := conformance.Compile(t, c)
 	key := conformance.Key(t, circuit)
-	read, err := b.Load(ctx, circuit, key)
+	read, err := b.Load(ctx, circuit, key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestSetupEqualsFile(t *testing.T) {
 func TestTooLittleMemoryIsRefused(t *testing.T) {
 	b := openFirst(t, Options{Memory: 32 << 20})
 	circuit := conformance.Compile(t, &conformance.Mixed{Inputs: 3, Groups: 3})
-	if _, err := b.Load(context.Background(), circuit, conformance.Key(t, circuit)); !errors.Is(err, gpu.ErrOutOfMemory) {
+	if _, err := b.Load(context.Background(), circuit, conformance.Key(t, circuit), nil); !errors.Is(err, gpu.ErrOutOfMemory) {
 		t.Errorf("loaded into 32 MiB: %v", err)
 	}
 	if _, err := b.Plan(circuit); !errors.Is(err, gpu.ErrOutOfMemory) {

@@ -158,6 +158,8 @@ func (m *hostedMachine) send(ctx context.Context, dst gpu.Memory, fill filler) e
 func (m *hostedMachine) summer() *Summer { return m.sums }
 func (m *hostedMachine) close() error    { return nil }
 
+func (m *hostedMachine) giveUp(why error) error { return why }
+
 func (m *hostedMachine) quotient(logN int, _ bool) (quotienter, error) {
 	return &hostedQuotient{m, 1 << logN}, nil
 }
@@ -199,13 +201,13 @@ type hostedBackend struct {
 
 func (b *hostedBackend) Name() string { return "hosted" }
 
-func (b *hostedBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
+func (b *hostedBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
 	m := newHostedMachine(b.t)
 	p, err := newProver(m, circuit, b.limit, Options{Works: 2})
 	if err != nil {
 		return nil, err
 	}
-	out, err := loaded(ctx, p, key)
+	out, err := loaded(ctx, p, key, progress)
 	if err == nil && p.Bytes() > p.plan.Total() {
 		b.t.Errorf("prover of %s holds %d bytes, planned were %d", circuit.Name(), p.Bytes(), p.plan.Total())
 	}
@@ -230,7 +232,7 @@ func TestHostedProof(t *testing.T) {
 	circuit := conformance.Compile(t, c)
 	key := conformance.Key(t, circuit)
 	b := &hostedBackend{t, 1 << 30}
-	p, err := b.Load(ctx, circuit, key)
+	p, err := b.Load(ctx, circuit, key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +261,7 @@ func TestWrongDeviceIsNoticed(t *testing.T) {
 	circuit := conformance.Compile(t, c)
 	key := conformance.Key(t, circuit)
 	b := &hostedBackend{t, 1 << 30}
-	loaded, err := b.Load(ctx, circuit, key)
+	loaded, err := b.Load(ctx, circuit, key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

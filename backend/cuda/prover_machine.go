@@ -22,6 +22,9 @@ type machine interface {
 	// beside is a machine on the same device whose work has no order to this one's.
 	beside() (machine, error)
 	quotient(logN int, full bool) (quotienter, error)
+	// giveUp says that the device does not answer, and returns the error of all calls
+	// that wait for it and of later ones.
+	giveUp(why error) error
 	close() error
 }
 
@@ -123,6 +126,11 @@ func (m *stand) close() error {
 }
 
 func (m *stand) summer() *Summer { return m.sums }
+
+func (m *stand) giveUp(why error) error {
+	m.dev.owner.Abandon(why)
+	return m.dev.owner.Broken()
+}
 
 func (m *stand) beside() (machine, error) { return newStand(m.dev, m.sums) }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"golang.org/x/sync/errgroup"
@@ -101,12 +102,13 @@ func (p *prover) allocateWork() (err error) {
 }
 
 // read brings the key's points.
-func (p *prover) read(ctx context.Context, key *srs.Key) error {
+func (p *prover) read(ctx context.Context, key *srs.Key, progress func(float64)) error {
 	r, err := newKeyReader(p.machine, p.works[0].arena, p.layout.Counts)
 	if err != nil {
 		return err
 	}
-	return r.load(ctx, &p.key, key, p.sets, func(float64) {})
+	r.report = progress
+	return r.load(ctx, &p.key, key, p.sets)
 }
 
 // workspace is the memory and the streams for one assignment.
@@ -278,5 +280,26 @@ func (p *prover) sums(ctx context.Context, r *proof) error {
 		return ctx.Err()
 	}
 	defer func() { p.free <- r.workspace }()
-	return r.run(ctx)
+	err := r.run(ctx)
+	if err != nil {
+		err = errors.Join(err, r.workspace.quiet())
+	}
+	return err
+}
+
+// quietLimit is how long the work that was enqueued when a proof failed or was
+// cancelled may still go on: a slice of work takes 0.3 s at most.
+const quietLimit = 10 * time.Second
+
+// quiet waits until nothing of a failed proof runs any more, so that another may
+// use the workspace. If it does not end, the device is given up.
+func (w *workspace) quiet() error {
+	ctx, cancel := context.WithTimeout(context.Background(), quietLimit)
+	defer cancel()
+	for _, m := range []machine{w.m, w.other.m} {
+		if err := settle(ctx, m); errors.Is(err, context.DeadlineExceeded) {
+			return m.giveUp(fmt.Errorf("work on it does not end, %v after it was cancelled", quietLimit))
+		}
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ func hostedSetup(t *testing.T, c *conformance.Mixed) {
 	ctx, circuit := context.Background(), conformance.Compile(t, c)
 	key := conformance.Key(t, circuit)
 	read := newTestProver(t, circuit)
-	if _, err := loaded(ctx, read, key); err != nil {
+	if _, err := loaded(ctx, read, key, nil); err != nil {
 		t.Fatal(err)
 	}
 	secrets := Secrets(*groth16.InsecureSecrets())

@@ -96,9 +96,9 @@ type gpuCard struct {
 func (g *gpuCard) Name() string { return bcuda.Name }
 
 // Load implements [backend.Backend].
-func (g *gpuCard) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key) (backend.Prover, error) {
+func (g *gpuCard) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
 	b := g.backend(g.need(key.ID, circuit.Counts(), key.Shape()).Key.Device)
-	return b.Load(ctx, circuit, key)
+	return b.Load(ctx, circuit, key, progress)
 }
 
 func (g *gpuCard) backend(memory budget.Bytes) *bcuda.Backend {
