@@ -2,11 +2,12 @@ package budget
 
 import "time"
 
-// Placement is what proving takes on one class of device.
+// Placement is what proving takes on a device.
 type Placement struct {
-	Able  bool
-	Key   Need // while the key is resident
-	Prove Need // while one partition is proved
+	Able   bool
+	Key    Need // while the key is resident
+	Prove  Need // while one partition is proved
+	AtOnce int  // partitions at a time with one copy of the key; 0: as many as the device takes
 }
 
 // Work is what the partitions of a job take.
@@ -15,6 +16,7 @@ type Work struct {
 	Synth    Bytes // host, while one witness is being made, beyond the witness
 	Witness  Bytes // host, until the proof has been checked
 	CPU, GPU Placement
+	Own      map[string]Placement // of single devices by id, before those of their class
 	Usual    Usual
 }
 

@@ -215,7 +215,7 @@ func (c *Core) Possible(j *Job) error {
 	}
 	err := error(ErrNoDevice)
 	for _, d := range c.devices {
-		if c.cfg.CPU == CPUNever && d.Class == CPU || !on(&j.Work, d.Class).Able {
+		if c.cfg.CPU == CPUNever && d.Class == CPU || !on(&j.Work, d).Able {
 			continue
 		}
 		if err = c.mem.Possible(c.alone(j, d)); err == nil {
@@ -229,7 +229,7 @@ func (c *Core) Possible(j *Job) error {
 // alone is what a partition, its key and its proving take together on a device,
 // with the reserve that it must leave alone.
 func (c *Core) alone(j *Job, d *device) budget.Need {
-	p := on(&j.Work, d.Class)
+	p := on(&j.Work, d)
 	n := d.on(p.Key.Plus(p.Prove)).Plus(budget.Need{Host: j.Work.Witness})
 	if j.Class < job.Critical {
 		n.Host += c.cfg.Reserve

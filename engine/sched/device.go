@@ -248,7 +248,7 @@ func (c *Core) acquit(p *part) {
 
 // able tells whether a device could prove a job's partitions if it were empty.
 func (c *Core) able(j *jobState, d *device) bool {
-	if !on(&j.spec.Work, d.Class).Able || d.Class == CPU && c.cfg.CPU == CPUNever || c.barred(j.spec.Key, d) {
+	if !on(&j.spec.Work, d).Able || d.Class == CPU && c.cfg.CPU == CPUNever || c.barred(j.spec.Key, d) {
 		return false
 	}
 	return c.mem.Possible(c.alone(&j.spec, d)) == nil

@@ -102,9 +102,12 @@ type (
 	Usual     = budget.Usual
 )
 
-// on is the placement of work for a class of device.
-func on(w *Work, c DeviceClass) *Placement {
-	if c == CPU {
+// on is the placement of work on a device.
+func on(w *Work, d *device) *Placement {
+	if own, ok := w.Own[d.ID]; ok {
+		return &own
+	}
+	if d.Class == CPU {
 		return &w.CPU
 	}
 	return &w.GPU

@@ -304,7 +304,7 @@ func (c *Core) cover(p *part) bool {
 // better prefers a device where the key fits at once, then one that is not
 // loading another key, then the emptier one.
 func (c *Core) better(a, b *device, p *part) bool {
-	need := func(d *device) budget.Need { return d.on(on(&p.job.spec.Work, d.Class).Key) }
+	need := func(d *device) budget.Need { return d.on(on(&p.job.spec.Work, d).Key) }
 	if x, y := c.fits(c.rank(p), need(a)), c.fits(c.rank(p), need(b)); x != y {
 		return x
 	}
@@ -316,7 +316,7 @@ func (c *Core) better(a, b *device, p *part) bool {
 
 // fetch loads a partition's key on a device, or makes room for it.
 func (c *Core) fetch(p *part, d *device) bool {
-	need := d.on(on(&p.job.spec.Work, d.Class).Key)
+	need := d.on(on(&p.job.spec.Work, d).Key)
 	if d.loading > 0 && p.job.spec.Class < job.Critical {
 		return false
 	}
@@ -348,7 +348,7 @@ func (c *Core) spread(d *device) {
 			return // it has work, or is about to
 		}
 		if c.demand(p) > c.supply(p) {
-			need := d.on(on(&p.job.spec.Work, d.Class).Key)
+			need := d.on(on(&p.job.spec.Work, d).Key)
 			if !c.fits(lastRank, need) {
 				c.dropUnwanted(d, need)
 				return
@@ -375,10 +375,19 @@ func (c *Core) supply(p *part) int {
 	n := 0
 	for _, r := range c.keys {
 		if r.key == p.job.spec.Key && r.state != keyDropping && r.dev.state == InService && c.suits(p, r.dev) {
-			n += r.dev.Slots - r.dev.running
+			n += min(r.dev.Slots-r.dev.running, c.unused(p, r))
 		}
 	}
 	return n
+}
+
+// unused is how many more partitions a copy of p's key can serve, as far as the
+// key is concerned.
+func (c *Core) unused(p *part, r *residency) int {
+	if most := on(&p.job.spec.Work, r.dev).AtOnce; most > 0 {
+		return most - r.refs
+	}
+	return r.dev.Slots
 }
 
 func (c *Core) loadPreload(pre *preload) {
@@ -390,7 +399,7 @@ func (c *Core) loadPreload(pre *preload) {
 			slices.Contains(pre.away, d) || !c.preloadOn(pre.key, &pre.work, d) || c.residency(pre.key, d) != nil {
 			continue
 		}
-		if need := d.on(on(&pre.work, d.Class).Key); c.fits(lastRank, need) {
+		if need := d.on(on(&pre.work, d).Key); c.fits(lastRank, need) {
 			c.loadKey(pre.key, d, need, pre.work.Usual.LoadKey, true)
 		}
 	}
@@ -409,12 +418,12 @@ func (c *Core) displace(r *residency) {
 // preloadOn tells whether a preloaded key belongs on a device: the GPUs, and
 // the CPU where it is asked to prove like a GPU or is all there is.
 func (c *Core) preloadOn(key string, w *Work, d *device) bool {
-	if !on(w, d.Class).Able || c.barred(key, d) || c.mem.Possible(c.alone(&Job{Work: *w}, d)) != nil {
+	if !on(w, d).Able || c.barred(key, d) || c.mem.Possible(c.alone(&Job{Work: *w}, d)) != nil {
 		return false
 	}
 	if d.Class == GPU || c.cfg.CPU == CPUAlways {
 		return true
 	}
-	gpu := slices.ContainsFunc(c.devices, func(d *device) bool { return d.Class == GPU && w.GPU.Able })
+	gpu := slices.ContainsFunc(c.devices, func(d *device) bool { return d.Class == GPU && on(w, d).Able })
 	return c.cfg.CPU == CPUFallback && !gpu
 }

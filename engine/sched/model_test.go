@@ -95,6 +95,7 @@ func (m *model) obey(c Command) {
 			m.t.Fatalf("%#v: device has no free slot", c)
 		}
 		m.open[c.Attempt] = c
+		m.atOnce(c)
 	case Check:
 		m.live(c.Job)
 		m.open[c.Attempt] = c
@@ -104,6 +105,20 @@ func (m *model) obey(c Command) {
 		}
 	default:
 		m.obeyResource(c)
+	}
+}
+
+// atOnce: no copy of a key is used for more partitions than it can serve.
+func (m *model) atOnce(c Prove) {
+	n := 0
+	for _, o := range m.open {
+		if p, ok := o.(Prove); ok && p.Key == c.Key && p.Device == c.Device {
+			n++
+		}
+	}
+	w := kindWork(c.Key)
+	if most := on(&w, &device{Device: m.devices[c.Device]}).AtOnce; most > 0 && n > most {
+		m.t.Fatalf("%#v: the key serves %d at a time, %d run", c, most, n)
 	}
 }
 
@@ -305,7 +320,8 @@ func kindWork(key string) Work {
 	}
 	return Work{Synth: 1, Witness: 1, Usual: u,
 		CPU: Placement{Able: true, Key: budget.Need{Host: 2}, Prove: budget.Need{Host: 2}},
-		GPU: Placement{Able: true, Key: budget.Need{Device: 10}, Prove: budget.Need{Device: 10}}}
+		GPU: Placement{Able: true, Key: budget.Need{Device: 10}, Prove: budget.Need{Device: 10}, AtOnce: 1},
+		Own: map[string]Placement{"gpu2": {Able: true, Key: budget.Need{Device: 40}, AtOnce: 2}}}
 }
 
 func (m *model) act() {

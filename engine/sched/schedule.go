@@ -47,7 +47,7 @@ func (c *Core) settle() {
 func (c *Core) place(p *part) {
 	var short *device
 	for _, d := range c.candidates(p) {
-		if c.fits(c.rank(p), d.on(on(&p.job.spec.Work, d.Class).Prove)) {
+		if c.fits(c.rank(p), d.on(on(&p.job.spec.Work, d).Prove)) {
 			c.startProof(p, d)
 			return
 		}
@@ -56,7 +56,7 @@ func (c *Core) place(p *part) {
 		}
 	}
 	if short != nil {
-		c.makeRoom(p, short, short.on(on(&p.job.spec.Work, short.Class).Prove))
+		c.makeRoom(p, short, short.on(on(&p.job.spec.Work, short).Prove))
 	}
 }
 
@@ -66,7 +66,7 @@ func (c *Core) candidates(p *part) []*device {
 	var out []*device
 	for _, d := range c.devices {
 		r := c.resident(p.job.spec.Key, d)
-		if r != nil && !r.evict && d.state == InService && d.running < d.Slots && c.suits(p, d) && !c.behind(p, d) {
+		if r != nil && !r.evict && d.state == InService && d.running < d.Slots && c.unused(p, r) > 0 && c.suits(p, d) && !c.behind(p, d) {
 			out = append(out, d)
 		}
 	}
@@ -114,7 +114,7 @@ func (c *Core) fits(me rank, need budget.Need) bool {
 
 func (c *Core) startProof(p *part, d *device) {
 	w := &p.job.spec.Work
-	lease, _ := c.mem.Reserve(d.on(on(w, d.Class).Prove)) // fits: asked just before
+	lease, _ := c.mem.Reserve(d.on(on(w, d).Prove)) // fits: asked just before
 	r := c.resident(p.job.spec.Key, d)
 	r.refs++
 	d.running++
@@ -341,7 +341,7 @@ func (c *Core) leastProve(p *part) budget.Bytes {
 	least := budget.Bytes(-1)
 	for _, d := range c.devices {
 		if c.suits(p, d) {
-			w := on(&p.job.spec.Work, d.Class)
+			w := on(&p.job.spec.Work, d)
 			n := w.Key.Plus(w.Prove)
 			if h := n.Host + n.Pinned; least < 0 || h < least {
 				least = h

@@ -110,7 +110,7 @@ func (w words) kind() Job {
 		CPU: Placement{Able: w.text("cpu", "yes") == "yes", Key: budget.Need{Host: w.bytes("cpu-key")},
 			Prove: budget.Need{Host: w.bytes("cpu-prove")}},
 		GPU: Placement{Able: w.text("gpu", "yes") == "yes", Key: budget.Need{Device: w.bytes("gpu-key"), Pinned: w.bytes("pinned-key")},
-			Prove: budget.Need{Device: w.bytes("gpu-prove"), Host: w.bytes("gpu-host")}},
+			Prove: budget.Need{Device: w.bytes("gpu-prove"), Host: w.bytes("gpu-host")}, AtOnce: w.int("at-once", 0)},
 		Usual: Usual{Synthesise: w.dur("usual"), ProveCPU: w.dur("usual"), ProveGPU: w.dur("usual"), Check: w.dur("usual"), LoadKey: w.dur("usual")},
 	}}
 }
