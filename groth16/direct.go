@@ -3,7 +3,6 @@ package groth16
 import (
 	"context"
 	"fmt"
-	"math/bits"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
@@ -16,29 +15,59 @@ import (
 type Exponents struct{ A, B, C fr.Element }
 
 // Direct computes, with the secrets of a key, what proof the assignment has to
-// give with blinding b: no key, no sums over points, no transforms. It is the
-// other way to the same proof that provers are checked against, at any size:
-// rows are walked once and nothing but the assignment is held.
-//
-// With a = Σ_v A_v·w_v and so on, all at tau:
+// give with blinding b; see [Evaluator].
+func Direct(ctx context.Context, circuit *r1cs.Compiled, secrets *Secrets, w *r1cs.Assignment, b *Blinding) (*Exponents, error) {
+	e, err := NewEvaluator(circuit, secrets)
+	if err != nil {
+		return nil, err
+	}
+	return e.Exponents(ctx, w, b)
+}
+
+// Evaluator computes proofs of a circuit from the secrets of its key: no key, no
+// sums over points, no transforms. It is the other way to the same proof that
+// provers are checked against, at any size. Memory: the Lagrange basis at tau, 32
+// bytes a row.
+type Evaluator struct {
+	circuit *r1cs.Compiled
+	secrets *Secrets
+	counts  r1cs.Counts
+	basis   []fr.Element // L_j(tau) of all rows, those of the inputs last
+}
+
+// NewEvaluator computes the basis, on all cores.
+func NewEvaluator(circuit *r1cs.Compiled, secrets *Secrets) (*Evaluator, error) {
+	layout, err := backend.LayoutOf(circuit)
+	if err != nil {
+		return nil, fmt.Errorf("direct evaluation of %s: %w", circuit.Name(), err)
+	}
+	l, err := newLagrange(secrets.Tau, layout.M())
+	if err != nil {
+		return nil, fmt.Errorf("direct evaluation of %s: %w", circuit.Name(), err)
+	}
+	n := layout.Counts
+	return &Evaluator{circuit, secrets, n, l.all(n.Rows + n.Inputs)}, nil
+}
+
+// Exponents are those of the proof that an assignment has to give with blinding b,
+// on all cores. With a = Σ_v A_v·w_v and so on, all at tau:
 //
 //	A = alpha + r·delta + a
 //	B = beta + s·delta + b
 //	C = (a·b - c)/delta + (beta·a + alpha·b + c - Σ over inputs)/delta + s·A + r·B - r·s·delta
 //
 // An error is returned for a row that is not satisfied.
-func Direct(ctx context.Context, circuit *r1cs.Compiled, secrets *Secrets, w *r1cs.Assignment, b *Blinding) (*Exponents, error) {
-	if err := circuit.Fits(w); err != nil {
-		return nil, err
+func (e *Evaluator) Exponents(ctx context.Context, w *r1cs.Assignment, b *Blinding) (*Exponents, error) {
+	d := &direct{Evaluator: e}
+	if err := e.circuit.EachRow(ctx, w, d.worker); err != nil {
+		return nil, fmt.Errorf("direct evaluation of %s: %w", e.circuit.Name(), err)
 	}
-	d, err := newDirect(circuit, secrets, w)
-	if err != nil {
-		return nil, fmt.Errorf("direct evaluation of %s: %w", circuit.Name(), err)
+	for _, p := range d.parts {
+		if err := d.add(p); err != nil {
+			return nil, fmt.Errorf("direct evaluation of %s: %w", e.circuit.Name(), err)
+		}
 	}
-	if err := circuit.Walk(func(r *r1cs.Row, coefs []fr.Element) error { return d.row(ctx, r, coefs) }); err != nil {
-		return nil, fmt.Errorf("direct evaluation of %s: %w", circuit.Name(), err)
-	}
-	d.inputRows()
+	d.inputRows(w)
 	return d.exponents(b), nil
 }
 
@@ -48,111 +77,80 @@ func (e *Exponents) Proof() *Proof {
 	return &Proof{A: mulG1(p, e.A), B: mulG2(q, e.B), C: mulG1(p, e.C)}
 }
 
-// basisBlock is how many values of the Lagrange basis are made at a time.
-const basisBlock = 1 << 12
-
 // direct is the state of one evaluation.
 type direct struct {
-	secrets  *Secrets
-	w        *r1cs.Assignment
-	counts   r1cs.Counts
-	values   *auxReader
-	lagrange *lagrange
-	basis    []fr.Element // values from row first on
-	first    int
-
-	sum    [3]fr.Element   // a, b, c
-	inputs [3][]fr.Element // A_v, B_v, C_v of the inputs
+	*Evaluator
+	parts []*directPart
+	directPart
 }
 
-func newDirect(circuit *r1cs.Compiled, secrets *Secrets, w *r1cs.Assignment) (*direct, error) {
-	layout, err := backend.LayoutOf(circuit)
-	if err != nil {
-		return nil, err
-	}
-	d := &direct{secrets: secrets, w: w, counts: layout.Counts, values: newAuxReader(w, circuit.BitKinds()),
-		basis: make([]fr.Element, basisBlock), first: -basisBlock}
-	for m := range d.inputs {
-		d.inputs[m] = make([]fr.Element, d.counts.Inputs)
-	}
-	d.lagrange, err = newLagrange(secrets.Tau, layout.M())
-	return d, err
+// directPart is what one goroutine adds up.
+type directPart struct {
+	sum    [3]fr.Element // a, b, c
+	inputs [3]fr.Element // the same of the public inputs alone
+	bad    *r1cs.Unsatisfied
 }
 
-// at is L_j(tau).
-func (d *direct) at(j int) *fr.Element {
-	if j-d.first >= basisBlock {
-		d.first = j
-		d.lagrange.fill(d.basis, j)
-	}
-	return &d.basis[j-d.first]
-}
-
-// row adds what row r gives to the sums.
-func (d *direct) row(ctx context.Context, r *r1cs.Row, coefs []fr.Element) error {
-	if r.Index%checkRows == 0 {
-		if err := ctx.Err(); err != nil {
-			return err
+// worker makes the part of a goroutine; it is called before any runs.
+func (d *direct) worker() func(row int, v, inputs *[3]fr.Element) {
+	p := &directPart{}
+	d.parts = append(d.parts, p)
+	return func(row int, v, inputs *[3]fr.Element) {
+		var x fr.Element
+		if x.Mul(&v[0], &v[1]); x != v[2] && (p.bad == nil || row < p.bad.Row) {
+			p.bad = &r1cs.Unsatisfied{Row: row, A: v[0], B: v[1], C: v[2]}
+		}
+		for m := range v {
+			addMultiple(&p.sum[m], &v[m], &d.basis[row])
+			addMultiple(&p.inputs[m], &inputs[m], &d.basis[row])
 		}
 	}
-	basis := d.at(r.Index)
-	var v [3]fr.Element
-	var p fr.Element
-	for m, lc := range [3][]r1cs.CTerm{r.A, r.B, r.C} {
-		v[m] = d.value(lc, coefs)
-		d.sum[m].Add(&d.sum[m], p.Mul(&v[m], basis))
-		for _, t := range lc {
-			if t.Var.Class() == r1cs.ClassAux {
-				break // inputs come first
-			}
-			x := &d.inputs[m][t.Var.Index()]
-			x.Add(x, p.Mul(&coefs[t.Coef], basis))
-		}
+}
+
+// addMultiple adds k times x to s; k is mostly zero or one.
+func addMultiple(s, k, x *fr.Element) {
+	switch {
+	case k.IsZero():
+	case k.IsOne():
+		s.Add(s, x)
+	default:
+		var p fr.Element
+		s.Add(s, p.Mul(k, x))
 	}
-	if p.Mul(&v[0], &v[1]); p != v[2] {
-		return fmt.Errorf("row %d is not satisfied: %s * %s != %s", r.Index, v[0].String(), v[1].String(), v[2].String())
+}
+
+// add takes a goroutine's part over.
+func (d *direct) add(p *directPart) error {
+	if p.bad != nil {
+		return fmt.Errorf("row %d is not satisfied: %s * %s != %s", p.bad.Row, p.bad.A.String(), p.bad.B.String(), p.bad.C.String())
+	}
+	for m := range d.sum {
+		d.sum[m].Add(&d.sum[m], &p.sum[m])
+		d.inputs[m].Add(&d.inputs[m], &p.inputs[m])
 	}
 	return nil
 }
 
 // inputRows adds the rows that Groth16 appends: input i in A.
-func (d *direct) inputRows() {
-	var p fr.Element
-	for i := range d.w.Inputs {
-		basis := d.at(d.counts.Rows + i)
-		d.sum[0].Add(&d.sum[0], p.Mul(&d.w.Inputs[i], basis))
-		d.inputs[0][i].Add(&d.inputs[0][i], basis)
+func (d *direct) inputRows(w *r1cs.Assignment) {
+	for i := range w.Inputs {
+		basis := &d.basis[d.counts.Rows+i]
+		addMultiple(&d.sum[0], &w.Inputs[i], basis)
+		addMultiple(&d.inputs[0], &w.Inputs[i], basis)
 	}
 }
 
-// value is the value of a combination.
-func (d *direct) value(lc []r1cs.CTerm, coefs []fr.Element) (s fr.Element) {
-	var x fr.Element
-	for _, t := range lc {
-		if t.Var.Class() == r1cs.ClassAux {
-			x = d.values.read(t.Var.Index())
-		} else {
-			x = d.w.Inputs[t.Var.Index()]
-		}
-		s.Add(&s, x.Mul(&x, &coefs[t.Coef]))
-	}
-	return s
-}
-
-// exponents is the formula of Direct.
+// exponents is the formula of Exponents.
 func (d *direct) exponents(b *Blinding) *Exponents {
 	s := d.secrets
 	e := &Exponents{}
-	var p, inputs fr.Element
-	for i := range d.w.Inputs { // what the verifier adds is not in C
-		k := d.key(&d.inputs[0][i], &d.inputs[1][i], &d.inputs[2][i])
-		inputs.Add(&inputs, p.Mul(&k, &d.w.Inputs[i]))
-	}
+	var p fr.Element
 	e.A.Add(e.A.Add(&s.Alpha, &d.sum[0]), p.Mul(&b.R, &s.Delta))
 	e.B.Add(e.B.Add(&s.Beta, &d.sum[1]), p.Mul(&b.S, &s.Delta))
 
 	e.C.Sub(e.C.Mul(&d.sum[0], &d.sum[1]), &d.sum[2]) // H
-	l := d.key(&d.sum[0], &d.sum[1], &d.sum[2])
+	l := d.key(&d.sum)
+	inputs := d.key(&d.inputs) // what the verifier adds is not in C
 	e.C.Add(&e.C, l.Sub(&l, &inputs))
 	e.C.Div(&e.C, &s.Delta)
 	e.C.Add(&e.C, p.Mul(&b.S, &e.A))
@@ -162,38 +160,9 @@ func (d *direct) exponents(b *Blinding) *Exponents {
 }
 
 // key is beta·a + alpha·b + c.
-func (d *direct) key(a, b, c *fr.Element) (k fr.Element) {
+func (d *direct) key(x *[3]fr.Element) (k fr.Element) {
 	var p fr.Element
-	k.Add(c, p.Mul(&d.secrets.Beta, a))
-	k.Add(&k, p.Mul(&d.secrets.Alpha, b))
+	k.Add(&x[2], p.Mul(&d.secrets.Beta, &x[0]))
+	k.Add(&k, p.Mul(&d.secrets.Alpha, &x[1]))
 	return k
-}
-
-// auxReader reads aux variables of a compact assignment by number.
-type auxReader struct {
-	w      *r1cs.Assignment
-	kinds  r1cs.Bitset
-	before []uint32 // bits in the words of kinds before
-}
-
-func newAuxReader(w *r1cs.Assignment, kinds r1cs.Bitset) *auxReader {
-	r := &auxReader{w: w, kinds: kinds, before: make([]uint32, len(kinds))}
-	n := 0
-	for i, word := range kinds {
-		r.before[i] = uint32(n)
-		n += bits.OnesCount64(word)
-	}
-	return r
-}
-
-func (r *auxReader) read(i int) (x fr.Element) {
-	below := r.kinds[i>>6] & (1<<(i&63) - 1)
-	bit := int(r.before[i>>6]) + bits.OnesCount64(below)
-	switch {
-	case !r.kinds.Has(i):
-		return r.w.Elements[i-bit]
-	case r.w.Bit(bit):
-		x.SetOne()
-	}
-	return x
 }

@@ -36,7 +36,7 @@ func newSetup(t testing.TB, c r1cs.Circuit) *setup {
 	s := &setup{circuit: conformance.Compile(t, c)}
 	s.key = newKey(t, s.circuit)
 	var err error
-	if s.prover, err = cpu.New(cpu.Options{}).Load(context.Background(), s.circuit, s.key); err != nil {
+	if s.prover, err = cpu.New(cpu.Options{}).Load(context.Background(), s.circuit, s.key, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.prover.Close() })

@@ -69,17 +69,23 @@ func (l *lagrange) fill(dst []fr.Element, from int) {
 	const block = 1 << 10
 	var power fr.Element // ω^j
 	power.Exp(l.omega, big.NewInt(int64(from)))
-	var up [block]fr.Element
+	var below, before [block]fr.Element // tau - ω^j, and their products
 	for len(dst) > 0 {
-		n := min(block, len(dst))
-		for k := range n {
-			dst[k].Sub(&l.tau, &power)
-			up[k].Mul(&power, &l.scale)
+		part := dst[:min(block, len(dst))]
+		product := fr.One()
+		for k := range part {
+			part[k].Mul(&power, &l.scale)
+			below[k].Sub(&l.tau, &power)
+			before[k] = product
+			product.Mul(&product, &below[k])
 			power.Mul(&power, &l.omega)
 		}
-		part := fr.Vector(dst[:n])
-		part.Mul(fr.BatchInvert(part), up[:n])
-		dst, from = dst[n:], from+n
+		product.Inverse(&product) // one for the block
+		for k := len(part) - 1; k >= 0; k-- {
+			part[k].Mul(&part[k], before[k].Mul(&before[k], &product))
+			product.Mul(&product, &below[k])
+		}
+		dst = dst[len(part):]
 	}
 }
 

@@ -32,13 +32,24 @@ func (c *Compiled) Evaluate(ctx context.Context, w *Assignment, a, b, out []fr.E
 	if len(a) < n || len(b) < n || out != nil && len(out) < n {
 		return fmt.Errorf("evaluate %s: room for %d and %d rows, circuit has %d", c.name, len(a), len(b), n)
 	}
-	return c.each(ctx, w, func(row int, v *[3]fr.Element) bool {
+	visit := func(row int, v, _ *[3]fr.Element) bool {
 		a[row], b[row] = v[0], v[1]
 		if out != nil {
 			out[row] = v[2]
 		}
 		return true
-	}, out != nil)
+	}
+	return c.each(ctx, &evaluator{c: c, w: w, third: out != nil}, func() rowVisit { return visit })
+}
+
+// EachRow evaluates all rows on all cores. worker is called once for each goroutine
+// and gives what it calls for each of its rows, with the three values and the part
+// of the public inputs in each; both arrays are valid during the call alone.
+func (c *Compiled) EachRow(ctx context.Context, w *Assignment, worker func() (visit func(row int, v, inputs *[3]fr.Element))) error {
+	return c.each(ctx, &evaluator{c: c, w: w, third: true, split: true}, func() rowVisit {
+		visit := worker()
+		return func(row int, v, inputs *[3]fr.Element) bool { visit(row, v, inputs); return true }
+	})
 }
 
 // Unsatisfied is a row that an assignment does not satisfy.
@@ -56,7 +67,7 @@ func (u *Unsatisfied) Error() string {
 func (c *Compiled) Check(ctx context.Context, w *Assignment) (*Unsatisfied, error) {
 	var mu sync.Mutex
 	var first *Unsatisfied
-	err := c.each(ctx, w, func(row int, v *[3]fr.Element) bool {
+	visit := func(row int, v, _ *[3]fr.Element) bool {
 		var p fr.Element
 		if p.Mul(&v[0], &v[1]); p == v[2] {
 			return true
@@ -67,7 +78,8 @@ func (c *Compiled) Check(ctx context.Context, w *Assignment) (*Unsatisfied, erro
 			first = &Unsatisfied{Row: row, A: v[0], B: v[1], C: v[2]}
 		}
 		return true
-	}, true)
+	}
+	err := c.each(ctx, &evaluator{c: c, w: w, third: true}, func() rowVisit { return visit })
 	if first != nil {
 		first.Path = c.Path(first.Row)
 	}
@@ -86,20 +98,25 @@ func (c *Compiled) Fits(w *Assignment) error {
 	return nil
 }
 
-// each evaluates all rows on all cores and hands the three values to visit,
-// which is called from several goroutines and ends its unit by returning false.
-func (c *Compiled) each(ctx context.Context, w *Assignment, visit func(int, *[3]fr.Element) bool, third bool) error {
-	if err := c.Fits(w); err != nil {
+// rowVisit gets a row's values and ends its unit by returning false.
+type rowVisit func(row int, v, inputs *[3]fr.Element) bool
+
+// each evaluates all rows on all cores and hands the values to what worker gives
+// each goroutine.
+func (c *Compiled) each(ctx context.Context, plan *evaluator, worker func() rowVisit) error {
+	if err := c.Fits(plan.w); err != nil {
 		return err
 	}
-	ev := &evaluator{c: c, w: w, third: third, visit: visit}
+	var stopped atomic.Bool
 	var wg sync.WaitGroup
 	units := make(chan []unit, 64)
 	for range runtime.GOMAXPROCS(0) {
+		ev := *plan
+		ev.visit = worker()
 		wg.Go(func() {
 			for us := range units {
 				for i := range us {
-					if ev.stopped.Load() {
+					if stopped.Load() {
 						break
 					}
 					ev.unit(&us[i])
@@ -109,7 +126,7 @@ func (c *Compiled) each(ctx context.Context, w *Assignment, visit func(int, *[3]
 	}
 	err := c.units(ctx, units)
 	if err != nil {
-		ev.stopped.Store(true)
+		stopped.Store(true)
 	}
 	close(units)
 	wg.Wait()
@@ -167,12 +184,13 @@ func (c *Compiled) cut(t *Template, b base, ports []ref, send func(unit, int) er
 	return nil
 }
 
+// evaluator is one goroutine's view of an evaluation.
 type evaluator struct {
-	c       *Compiled
-	w       *Assignment
-	third   bool
-	visit   func(int, *[3]fr.Element) bool
-	stopped atomic.Bool
+	c     *Compiled
+	w     *Assignment
+	third bool // the values in C too
+	split bool // the parts of the inputs too
+	visit rowVisit
 }
 
 func (ev *evaluator) unit(u *unit) {
@@ -203,7 +221,7 @@ func (ev *evaluator) instance(t *Template, b base, ports []ref) {
 }
 
 func (ev *evaluator) rows(t *Template, b *base, ports []ref, it item, row int) {
-	var v [3]fr.Element
+	var v, inputs [3]fr.Element
 	from := uint32(0)
 	e := 3 * int(it.first)
 	if e > 0 {
@@ -215,10 +233,13 @@ func (ev *evaluator) rows(t *Template, b *base, ports []ref, it item, row int) {
 			if m < 2 || ev.third {
 				v[m] = ev.sum(t, from, to, b, ports)
 			}
+			if ev.split {
+				inputs[m] = ev.inputs(t, from, to, b, ports)
+			}
 			from = to
 		}
 		e += 3
-		if !ev.visit(row, &v) {
+		if !ev.visit(row, &v, &inputs) {
 			return
 		}
 		row++
@@ -255,6 +276,25 @@ func (ev *evaluator) sum(t *Template, from, to uint32, b *base, ports []ref) (s 
 			p.Mul(&p, &ev.c.coefs[coef])
 			s.Add(&s, &p)
 		}
+	}
+	return s
+}
+
+// inputs is the part of public inputs in a sum.
+func (ev *evaluator) inputs(t *Template, from, to uint32, b *base, ports []ref) (s fr.Element) {
+	for i := from; i < to; i++ {
+		r := t.refs[i]
+		if k := r.class(); k == refBit || k == refElement {
+			continue
+		}
+		if r = r.global(b, ports); r.class() != refInput {
+			continue
+		}
+		p := ev.c.coefs[t.terms[i].Coef]
+		if r != 0 {
+			p.Mul(&p, &ev.w.Inputs[r.index()])
+		}
+		s.Add(&s, &p)
 	}
 	return s
 }

@@ -1,7 +1,9 @@
 package r1cs_test
 
 import (
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
@@ -78,6 +80,39 @@ func programEqualsTree(t *testing.T, c *r1cs.Compiled) {
 		for i := range got[m] {
 			if got[m][i] != want[m][i] {
 				t.Fatalf("matrix %d, row %d: %s, the tree gives %s", m, i, got[m][i].String(), want[m][i].String())
+			}
+		}
+	}
+}
+
+// TestEachRowSplitsInputs compares what EachRow gives with Evaluate, and the part of
+// the inputs with an assignment that has nothing else.
+func TestEachRowSplitsInputs(t *testing.T) {
+	for _, ct := range []r1cs.Circuit{circuit(0, 1), circuit(3, 5), post.Blank(post.Winning, sector.Size2KiB)} {
+		c := compile(t, ct)
+		n := c.Counts()
+		w, alone := randomAssignment(n, 3), r1cs.NewAssignment(n)
+		copy(alone.Inputs, w.Inputs)
+		var all, inputs, got, gotInputs [3][]fr.Element
+		for _, v := range []*[3][]fr.Element{&all, &inputs, &got, &gotInputs} {
+			for m := range v {
+				v[m] = make([]fr.Element, n.Rows)
+			}
+		}
+		err := errors.Join(c.Evaluate(t.Context(), w, all[0], all[1], all[2]), c.Evaluate(t.Context(), alone, inputs[0], inputs[1], inputs[2]),
+			c.EachRow(t.Context(), w, func() func(int, *[3]fr.Element, *[3]fr.Element) {
+				return func(row int, v, in *[3]fr.Element) {
+					for m := range v {
+						got[m][row], gotInputs[m][row] = v[m], in[m]
+					}
+				}
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for m := range got {
+			if !slices.Equal(got[m], all[m]) || !slices.Equal(gotInputs[m], inputs[m]) {
+				t.Errorf("%s: values in matrix %d differ", c.Name(), m)
 			}
 		}
 	}
