@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,7 +35,7 @@ const (
 
 	StageBegan Type = "stage.began" // Job, Kind, Partition, Attempt, Stage, Device
 	StageEnded Type = "stage.ended" // the same, Took, Bytes, Failure and Reason where it failed
-	RegionIn   Type = "region.in"   // Device, Region, Job, Partition, Wait: exclusive use of a physical device
+	RegionIn   Type = "region.in"   // Device, Region, Job, Partition, Wait: exclusive use of a physical device, see [Excludes]
 	RegionOut  Type = "region.out"  // the same, Took
 
 	KeyLoading  Type = "key.loading"  // Key, Device, Bytes
@@ -64,6 +65,14 @@ const (
 	Check      Stage = "check"      // proof against its verifying key
 	Join       Stage = "join"       // partitions to the proof that is answered
 )
+
+// Excludes tells whether two regions of one device must not overlap. A region is
+// the whole device, or a workspace of it: then its name ends in # and a number,
+// behind the key that the workspace belongs to. Only different workspaces may be in
+// use at the same time.
+func Excludes(a, b string) bool {
+	return a == b || !strings.Contains(a, "#") || !strings.Contains(b, "#")
+}
 
 // Record is one thing that happened. Unused fields are zero and are left out of
 // the JSON form.

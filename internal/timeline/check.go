@@ -96,7 +96,7 @@ func (l *Log) overlaps() []Overlap {
 				if b.in >= a.out {
 					break
 				}
-				if a.overlaps(b) {
+				if a.overlaps(b) && event.Excludes(a.Name, b.Name) {
 					out = append(out, Overlap{d, a, b, max(0, min(a.To, b.To)-max(a.From, b.From))})
 				}
 			}

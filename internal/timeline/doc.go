@@ -1,5 +1,6 @@
 // Package timeline reads the record of a run, draws it, and proves or disproves
-// from it that no two exclusive regions of one physical device overlapped.
+// from it that no two exclusive regions of one physical device overlapped. Regions
+// of different workspaces of a device may, see [event.Excludes].
 //
 // Two kinds of logs are read: the event log of this daemon, JSON records of
 // package event, one a line; and the TIMELINE lines of the Rust daemon, alone or
