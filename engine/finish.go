@@ -12,8 +12,13 @@ import (
 	"cuzk/job"
 )
 
-// checkEvery is how often the store is looked at and cleaned.
-const checkEvery = 10 * time.Second
+const (
+	// checkEvery is how often the store is looked at and cleaned.
+	checkEvery = 10 * time.Second
+	// healEvery is how often while it cannot be written: a disk that is full for a
+	// moment is not to cost a block.
+	healEvery = time.Second
+)
 
 // conclude stores how a job ended and then tells everybody. It runs in the loop,
 // once a job.
@@ -121,13 +126,19 @@ func (e *Engine) note(err error) error {
 	return err
 }
 
-// housekeep looks at the store, saves what could not be saved, and prunes.
+// housekeep looks at the store, saves what could not be saved, and prunes. It
+// runs in the loop, and what it starts is done before it starts the same again.
 func (e *Engine) housekeep() {
+	if e.keeping || e.trouble.Load() == nil && time.Since(e.kept) < checkEvery {
+		return
+	}
+	e.keeping, e.kept = true, time.Now()
 	var late []*live
 	for _, l := range e.unsaved {
 		late = append(late, l)
 	}
 	e.work(func() {
+		defer e.post(func() { e.keeping = false })
 		err := e.cfg.Store.Check(e.ctx)
 		if e.note(err) != nil {
 			return
