@@ -19,14 +19,14 @@ import (
 // fileBytes is a sink of both kinds that keeps the bytes of the file.
 type fileBytes struct {
 	bytes.Buffer
-	lists []list
+	lists []fileList
 }
 
-// list is a query still to come.
-type list struct{ points, size int }
+// fileList is a query still to come.
+type fileList struct{ points, size int }
 
 func newFileBytes(vk *srs.VerifyingKey, s srs.Shape) *fileBytes {
-	f := &fileBytes{lists: []list{{s.H, 96}, {s.L, 96}, {s.A, 96}, {s.B, 96}, {s.B, 192}}}
+	f := &fileBytes{lists: []fileList{{s.H, 96}, {s.L, 96}, {s.A, 96}, {s.B, 96}, {s.B, 192}}}
 	f.Write(vk.Encode())
 	f.head()
 	return f
