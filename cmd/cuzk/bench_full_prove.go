@@ -22,14 +22,19 @@ type made struct {
 	took  time.Duration
 }
 
-// proveAll proves all partitions once: witnesses are made ahead, in order, and wait
-// for the device. The proofs of every run must be the same.
+// proveAll checks the vanilla proofs and proves all partitions once: witnesses are
+// made ahead, in order, and wait for the device. The proofs of every run must be the
+// same.
 func (b *fullBench) proveAll(parent context.Context, run int) error {
 	n := len(b.job.Partitions)
 	witnesses, proofs := make(chan made), make([]groth16.Proof, n)
 	lines := make([]partitionLine, n)
 	g, ctx := errgroup.WithContext(parent)
 	begun := time.Now()
+	if err := b.job.Check(ctx, func(done, total int) { b.u.share("vanilla proofs", float64(done)/float64(max(total, 1))) }); err != nil {
+		return err
+	}
+	check := time.Since(begun)
 	g.Go(func() error { return b.makeWitnesses(ctx, witnesses) })
 	var mu sync.Mutex
 	done := 0
@@ -59,7 +64,7 @@ func (b *fullBench) proveAll(parent context.Context, run int) error {
 	}
 	wall := time.Since(begun)
 	b.step(fmt.Sprintf("%s proved, run %d", plural(n, "partition"), run+1), begun)
-	b.r.Runs = append(b.r.Runs, fullRun{Wall: wall.Seconds(), Partitions: lines})
+	b.r.Runs = append(b.r.Runs, fullRun{Wall: wall.Seconds(), Check: check.Seconds(), Partitions: lines})
 	return b.keep(proofs)
 }
 

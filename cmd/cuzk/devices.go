@@ -41,9 +41,10 @@ Columns:
 processor, on edge cases and random values, and proves a small circuit with
 everything in it. The daemon tests a device too before it uses it.
 
---plan says what a key and the work on a proof would take of a device's memory, item
-by item; nothing is allocated. With --memory it is for a device that may use so much,
-and no device is needed: the card is then an H200, or one with --sms multiprocessors.
+--plan says what a key and the work on a proof would take of a device's memory,
+item by item; nothing is allocated. With --memory it is for a device that may use
+so much, and none is needed: the card is then an H200, or one with --sms
+multiprocessors.
 
 Exit codes:
   0  at least one device, and all is well with every one

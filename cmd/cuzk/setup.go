@@ -46,7 +46,7 @@ would have; nothing is written.`,
 
   # a full key on a GPU, on the first one or on the one that is named
   cuzk params setup porep-32GiB --insecure --device --params-dir ./keys
-  cuzk params setup porep-32GiB --insecure --device=GPU-12345678-... --params-dir ./keys
+  cuzk params setup porep-32GiB --insecure --device=GPU-1234 --params-dir ./keys
 
   # only to see how long it takes
   cuzk params setup porep-32GiB --insecure --device --no-save`,
