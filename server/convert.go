@@ -73,12 +73,12 @@ func statusOf(err error) error {
 		code = codes.InvalidArgument
 	case errors.Is(err, job.ErrNotFound), errors.Is(err, engine.ErrNoKey), errors.Is(err, engine.ErrDevice):
 		code = codes.NotFound
+	case errors.Is(err, engine.ErrStopping), errors.Is(err, engine.ErrStore), errors.Is(err, sched.ErrOutOfService):
+		code = codes.Unavailable
 	case errors.As(err, &imp), errors.Is(err, sched.ErrNoDevice):
 		code = codes.FailedPrecondition
 	case errors.Is(err, sched.ErrQueue), errors.Is(err, job.ErrSpool), errors.Is(err, engine.ErrDisk):
 		code = codes.ResourceExhausted
-	case errors.Is(err, engine.ErrStopping), errors.Is(err, engine.ErrStore):
-		code = codes.Unavailable
 	case errors.Is(err, job.ErrCorrupt):
 		code = codes.DataLoss
 	}

@@ -24,7 +24,8 @@ func TestRefusalsTellWhetherToComeBack(t *testing.T) {
 	for code, errs := range map[codes.Code][]error{
 		codes.ResourceExhausted: {sched.ErrQueue, fmt.Errorf("%w: %w", job.ErrSpool, syscall.EMFILE), engine.ErrDisk},
 		codes.Unavailable: {engine.ErrStopping, fmt.Errorf("%w: %w", engine.ErrStore, disk),
-			fmt.Errorf("%w: %w", engine.ErrStore, job.ErrCorrupt), errors.Join(engine.ErrStopping, disk)},
+			fmt.Errorf("%w: %w", engine.ErrStore, job.ErrCorrupt), errors.Join(engine.ErrStopping, disk),
+			fmt.Errorf("%w: %w", sched.ErrOutOfService, &budget.Impossible{Pool: "memory of device gpu1", Need: 2, Limit: 1})},
 		codes.FailedPrecondition: {&budget.Impossible{Pool: "host memory", Need: 2, Limit: 1}, sched.ErrNoDevice},
 		codes.InvalidArgument:    {engine.ErrKind, job.ErrTooLarge},
 		codes.NotFound:           {job.ErrNotFound, engine.ErrNoKey, engine.ErrDevice},

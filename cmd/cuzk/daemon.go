@@ -181,7 +181,7 @@ func daemonOptions(l *config.Loaded, log *slog.Logger) (daemon.Options, error) {
 		Host: host.Bytes, Pinned: l.Memory.PinnedBudget.Or(pinned), Accelerators: accel,
 		KeepResults: l.Jobs.KeepProofs, SpoolLimit: l.Jobs.SpoolLimit, MinFreeDisk: l.Jobs.MinFreeDisk,
 		Sched: sched.Config{MaxJobs: s.MaxJobs, Making: s.Witnesses, Ahead: s.WitnessesAhead, AgeStep: s.AgeStep, MaxAttempts: s.MaxAttempts,
-			Reserve: min(l.Memory.CriticalReserve, host.Bytes/8), CPU: sched.CPUPolicy(s.CPU), HangFactor: s.HangFactor, HangFloor: s.HangFloor, KeyIdle: l.SRS.KeyIdle},
+			Reserve: min(l.Memory.CriticalReserve, host.Bytes/8), CPU: sched.CPUPolicy(s.CPU), HangFactor: s.HangFactor, HangFloor: s.HangFloor, KeyIdle: l.SRS.KeyIdle, KeyHold: l.Memory.EvictionMinIdle},
 		Events: event.NewHub(recentEvents), Log: log,
 	}, nil
 }

@@ -3,6 +3,7 @@ package sched
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"cuzk/budget"
 	"cuzk/job"
@@ -14,6 +15,8 @@ var (
 	ErrDraining = errors.New("shutting down, no new jobs")
 	ErrQueue    = errors.New("queue is full")
 	ErrNoDevice = errors.New("no device can prove this kind")
+	// ErrOutOfService: a device could, but must be seen to first.
+	ErrOutOfService = errors.New("no device in service can prove this kind")
 )
 
 // Core is the state of all that the scheduler knows. Make it with [New]; it has
@@ -41,7 +44,8 @@ type Core struct {
 	bars     []bar
 	preloads []preload
 
-	claims   []claim // host memory that better partitions wait for
+	turns    map[turnOf]int // found in this step
+	claims   []claim        // host memory that better partitions wait for
 	draining bool
 	halted   bool
 	strays   int // events that made no sense; 0 in a correct engine
@@ -49,8 +53,9 @@ type Core struct {
 
 // New makes a core that accounts in the ledger, which it owns from now on.
 func New(cfg Config, mem *budget.Ledger) *Core {
-	return &Core{cfg: cfg, mem: mem, order: order{step: cfg.AgeStep}, jobs: map[string]*jobState{},
-		attempts: map[int]*attempt{}, witnesses: map[int]*witness{}}
+	c := &Core{cfg: cfg, mem: mem, jobs: map[string]*jobState{}, attempts: map[int]*attempt{}, witnesses: map[int]*witness{}, turns: map[turnOf]int{}}
+	c.order = order{step: cfg.AgeStep, turn: c.turn}
+	return c
 }
 
 type jobState struct {
@@ -128,6 +133,7 @@ const (
 func (c *Core) Step(now Time, ev Event) []Command {
 	c.now = max(c.now, now)
 	c.out = nil
+	clear(c.turns)
 	c.take(ev)
 	c.expire()
 	c.schedule()
@@ -200,7 +206,60 @@ func (c *Core) Admit(j Job) error {
 	case j.Partitions < 1:
 		return fmt.Errorf("job has %d partitions", j.Partitions)
 	}
-	return c.Possible(&j)
+	if err := c.Possible(&j); err != nil {
+		return err
+	}
+	return c.inService(&j)
+}
+
+// inService tells whether a device that could prove the job is at work, or out
+// only for a while: what an operator must see to is said at once.
+func (c *Core) inService(j *Job) error {
+	var why refusals
+	for _, d := range c.devices {
+		err := c.mem.Possible(c.alone(j, d))
+		switch {
+		case c.cfg.CPU == CPUNever && d.Class == CPU || !on(&j.Work, d).Able:
+		case err != nil:
+			why.add(fmt.Errorf("prove one partition on %s: %w", d.ID, err), err)
+		case d.state == Quarantined || d.state == Lost:
+			why.add(fmt.Errorf("device %s, which could prove it, is %s: %s", d.ID, d.state, d.reason), nil)
+		default:
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrOutOfService, why.or(ErrNoDevice))
+}
+
+// refusals are what speaks against each device, the same numbers once.
+type refusals struct {
+	all  []error
+	seen []budget.Impossible
+}
+
+// add notes a reason; of those with numbers, only the first with the same.
+func (r *refusals) add(err, numbers error) {
+	var imp *budget.Impossible
+	if errors.As(numbers, &imp) {
+		key := budget.Impossible{Need: imp.Need, Limit: imp.Limit}
+		if slices.Contains(r.seen, key) {
+			return
+		}
+		r.seen = append(r.seen, key)
+	}
+	r.all = append(r.all, err)
+}
+
+// or is one error of all reasons; none if there are none.
+func (r *refusals) or(none error) error {
+	if len(r.all) == 0 {
+		return none
+	}
+	err := r.all[0]
+	for _, next := range r.all[1:] {
+		err = fmt.Errorf("%w; %w", err, next)
+	}
+	return err
 }
 
 // Possible finds a device, in service or not, on which an otherwise empty
@@ -213,17 +272,18 @@ func (c *Core) Possible(j *Job) error {
 	if need := j.Work.Decoded + j.Work.Synth + j.Work.Witness; need > limit {
 		return fmt.Errorf("make one witness: %w", &budget.Impossible{Pool: "host memory", Need: need, Limit: limit})
 	}
-	err := error(ErrNoDevice)
+	var why refusals
 	for _, d := range c.devices {
 		if c.cfg.CPU == CPUNever && d.Class == CPU || !on(&j.Work, d).Able {
 			continue
 		}
-		if err = c.mem.Possible(c.alone(j, d)); err == nil {
+		err := c.mem.Possible(c.alone(j, d))
+		if err == nil {
 			return nil
 		}
-		err = fmt.Errorf("prove one partition on %s: %w", d.ID, err)
+		why.add(fmt.Errorf("prove one partition on %s: %w", d.ID, err), err)
 	}
-	return err
+	return why.or(ErrNoDevice)
 }
 
 // alone is what a partition, its key and its proving take together on a device,

@@ -13,7 +13,8 @@
 // Order: critical before high before normal before low, at every queue. A class
 // below critical rises by one for each [Config.AgeStep] that a job has waited,
 // at most to high. Within a class the oldest job goes first, within a job the
-// lowest partition. A running stage is never interrupted for a better one, so a
+// lowest partition. Work is grouped by key where keys do not fit on a device
+// together, for at most [Config.KeyHold] at a time. A running stage is never interrupted for a better one, so a
 // critical partition waits for at most one partition on a device.
 //
 // Memory: one [budget.Ledger]. A witness is reserved before it is made and kept
@@ -84,6 +85,7 @@ type Config struct {
 	HangUnknown Time // a stage whose usual time is not known has hung after this; 0: never
 	StopLimit   Time // a proof that was told to stop and has not after this is given up with its device; 0: never
 	KeyIdle     Time // an unused key is dropped after this; 0: only to make room
+	KeyHold     Time // a key for which work waits keeps its place this long against others of the class; 0: age alone decides
 }
 
 // Device is something that proves.

@@ -23,9 +23,13 @@ type residency struct {
 	state   keyState
 	refs    int // proofs that use it
 	lease   *budget.Lease
-	used    Time // when the last use ended
-	limit   Time // loading has hung from then on
-	evict   bool // drop when idle
+	prove   budget.Need // of one partition with it
+	used    Time        // when the last use ended
+	since   Time        // when it was loaded, or began to be
+	took    Time        // to load it
+	class   job.Class   // of the last partition that used it
+	limit   Time        // loading has hung from then on
+	evict   bool        // drop when idle
 	preload bool
 	wanted  *rank // the best partition that it serves, found anew at each step
 }
@@ -76,12 +80,15 @@ func (c *Core) release(r *residency) {
 	}
 }
 
-func (c *Core) loadKey(key string, d *device, need budget.Need, usual Time, forPreload bool) bool {
-	lease, err := c.mem.Reserve(d.on(need))
+// loadKey takes the memory of a key on a device and has it loaded, if that is
+// free.
+func (c *Core) loadKey(key string, d *device, w *Work, forPreload bool) bool {
+	lease, err := c.mem.Reserve(d.on(on(w, d).Key))
 	if err != nil {
 		return false
 	}
-	r := &residency{key: key, dev: d, state: keyLoading, lease: lease, used: c.now, limit: c.hangLimit(usual), preload: forPreload}
+	r := &residency{key: key, dev: d, state: keyLoading, lease: lease, prove: d.on(on(w, d).Prove), used: c.now, since: c.now,
+		limit: c.hangLimit(w.Usual.LoadKey), preload: forPreload}
 	c.keys = append(c.keys, r)
 	sort.Slice(c.keys, func(i, k int) bool {
 		a, b := c.keys[i], c.keys[k]
@@ -118,7 +125,8 @@ func (c *Core) answered(key, dev string, s keyState) *residency {
 
 func (c *Core) keyLoaded(e KeyLoaded) {
 	if r := c.answered(e.Key, e.Device, keyLoading); r != nil {
-		r.state, r.used, r.limit = keyLoaded, c.now, 0
+		r.took = c.now - r.since
+		r.state, r.used, r.since, r.limit = keyLoaded, c.now, c.now, 0
 		r.dev.loading--
 		c.unstick(r.dev)
 	}
@@ -324,7 +332,7 @@ func (c *Core) fetch(p *part, d *device) bool {
 		return false
 	}
 	if c.fits(c.rank(p), need) {
-		return c.loadKey(p.job.spec.Key, d, need, p.job.spec.Work.Usual.LoadKey, c.preloaded(p.job.spec.Key))
+		return c.loadKey(p.job.spec.Key, d, &p.job.spec.Work, c.preloaded(p.job.spec.Key))
 	}
 	c.makeRoom(p, d, need)
 	return false
@@ -353,7 +361,7 @@ func (c *Core) spread(d *device) {
 				c.dropUnwanted(d, need)
 				return
 			}
-			c.loadKey(p.job.spec.Key, d, need, p.job.spec.Work.Usual.LoadKey, c.preloaded(p.job.spec.Key))
+			c.loadKey(p.job.spec.Key, d, &p.job.spec.Work, c.preloaded(p.job.spec.Key))
 			return
 		}
 	}
@@ -400,7 +408,7 @@ func (c *Core) loadPreload(pre *preload) {
 			continue
 		}
 		if need := d.on(on(&pre.work, d).Key); c.fits(lastRank, need) {
-			c.loadKey(pre.key, d, need, pre.work.Usual.LoadKey, true)
+			c.loadKey(pre.key, d, &pre.work, true)
 		}
 	}
 }

@@ -43,11 +43,13 @@ func newModel(t *rapid.T) *model {
 		Reserve: budget.Bytes(rapid.SampledFrom([]int{0, 5}).Draw(t, "reserve")), AgeStep: time.Minute,
 		CPU:         rapid.SampledFrom([]CPUPolicy{CPUNever, CPUFallback, CPUAlways}).Draw(t, "cpu"),
 		MaxAttempts: 4, HangFactor: 10, StopLimit: Time(rapid.SampledFrom([]int{0, 2}).Draw(t, "stop")) * time.Second, KeyIdle: Time(rapid.SampledFrom([]int{0, 30}).Draw(t, "idle")) * time.Second,
+		KeyHold: Time(rapid.SampledFrom([]int{0, 20}).Draw(t, "hold")) * time.Second,
 	}
 	m.core = New(cfg, budget.New(100, 60))
 	m.device(Device{ID: "cpu", Class: CPU})
 	for i := range rapid.IntRange(0, 3).Draw(t, "gpus") {
-		m.device(Device{ID: fmt.Sprintf("gpu%d", i), Class: GPU, Slots: rapid.IntRange(1, 2).Draw(t, "slots"), Memory: 100})
+		m.device(Device{ID: fmt.Sprintf("gpu%d", i), Class: GPU, Slots: rapid.IntRange(1, 2).Draw(t, "slots"),
+			Memory: budget.Bytes(rapid.SampledFrom([]int{100, 100, 65}).Draw(t, "memory"))})
 	}
 	return m
 }

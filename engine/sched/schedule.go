@@ -14,6 +14,7 @@ func (c *Core) schedule() {
 		c.forget()
 		return
 	}
+	clear(c.turns)
 	c.claims = nil
 	for _, d := range c.devices {
 		d.claim = nil
@@ -117,6 +118,7 @@ func (c *Core) startProof(p *part, d *device) {
 	lease, _ := c.mem.Reserve(d.on(on(w, d).Prove)) // fits: asked just before
 	r := c.resident(p.job.spec.Key, d)
 	r.refs++
+	r.class = c.rank(p).class
 	d.running++
 	usual := w.Usual.ProveGPU
 	if d.Class == CPU {
@@ -146,9 +148,8 @@ func (c *Core) giveWay(p *part, d *device, short budget.Need) {
 	me := c.rank(p)
 	pressing := p.job.spec.Class == job.Critical || len(c.running) == 0
 	short = c.dropKeys(d, short, func(r *residency) bool {
-		spare := r.key == p.job.spec.Key && r.dev != d // its own key, elsewhere
-		free := r.wanted == nil || me.before(*r.wanted) || spare && me == *r.wanted
-		return free && (pressing || !r.preload)
+		spare := r.key == p.job.spec.Key && r.dev != d && r.wanted != nil && me == *r.wanted // its own key, elsewhere
+		return (spare || c.mayGo(r, p, d)) && (pressing || !r.preload)
 	})
 	if short.Host > 0 {
 		c.dropWitnesses(short.Host, me)
@@ -229,7 +230,7 @@ func goesBefore(a, b *residency) bool {
 }
 
 func (c *Core) dropUnwanted(d *device, need budget.Need) {
-	c.dropKeys(d, c.shortage(need), func(r *residency) bool { return r.wanted == nil && !r.preload })
+	c.dropKeys(d, c.shortage(need), func(r *residency) bool { return r.wanted == nil && !r.preload && !c.holds(r, lastRank.class) })
 }
 
 // dropWitnesses gives up finished witnesses of worse partitions, the worst
@@ -271,31 +272,37 @@ func (c *Core) synthesise() bool {
 // mayMake tells whether a witness may be started now, and makes room for a
 // critical one.
 func (c *Core) mayMake(p *part) bool {
-	lane := c.cfg.Making
-	critical := p.job.spec.Class == job.Critical
-	if critical {
-		lane++
+	if p.job.spec.Class == job.Critical {
+		return c.mayMakeCritical(p)
 	}
 	made, waiting := c.count()
-	if made >= lane || c.cfg.Ahead > 0 && waiting >= c.cfg.Ahead && !critical {
+	if made >= c.cfg.Making || c.cfg.Ahead > 0 && waiting >= c.cfg.Ahead && !c.yield(p) {
 		return false
 	}
-	need := c.makingNeed(p)
-	if !critical {
-		need.Host += c.cfg.Reserve
-		if !c.leavesRoom(p) {
-			return false
-		}
-	}
-	if c.fits(c.rank(p), need) {
+	me, need := c.rank(p), c.makingNeed(p)
+	need.Host += c.cfg.Reserve
+	if c.leavesRoom(p) && c.fits(me, need) {
 		return true
 	}
-	if critical {
-		c.reserveFor(c.rank(p), need)
-		c.giveWay(p, &device{}, c.shortage(need))
+	if !c.freeing() {
+		c.yield(p)
+	}
+	c.dropKeys(&device{}, c.shortage(need), func(r *residency) bool {
+		return r.wanted == nil && (!r.preload || len(c.running) == 0) && !c.holds(r, me.class)
+	})
+	return false
+}
+
+func (c *Core) mayMakeCritical(p *part) bool {
+	if made, _ := c.count(); made > c.cfg.Making {
 		return false
 	}
-	c.dropKeys(&device{}, c.shortage(need), func(r *residency) bool { return r.wanted == nil && (!r.preload || len(c.running) == 0) })
+	me, need := c.rank(p), c.makingNeed(p)
+	if c.fits(me, need) {
+		return true
+	}
+	c.reserveFor(me, need)
+	c.giveWay(p, &device{}, c.shortage(need))
 	return false
 }
 

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 //
 //	config host=64GiB making=2 cpu=fallback     a new core
 //	kind porep parts=10 witness=1GiB ...        what jobs of a kind take
+//	own porep gpu1 gpu-key=10GiB                what they take on one card
 //	device gpu0 memory=80GiB                    AddDevice
 //	submit j1 porep class=high                  Submit
 //	made|proved|good|bad|fail j1/0              answers to make, prove, check
@@ -77,6 +79,9 @@ func (s *story) line(line string) []string {
 	case "kind":
 		s.kinds[w.pos[1]] = w.kind()
 		return nil
+	case "own":
+		s.own(w)
+		return nil
 	case "wait":
 		s.now += w.time(w.pos[1])
 		return s.step(Tick{})
@@ -99,9 +104,21 @@ func (s *story) line(line string) []string {
 func (s *story) config(w words) {
 	cfg := Config{Making: w.int("making", 2), Ahead: w.int("ahead", 0), Reserve: w.bytes("reserve"), MaxJobs: w.int("jobs", 0),
 		CPU: CPUPolicy(w.text("cpu", "fallback")), AgeStep: w.dur("age"), MaxAttempts: w.int("tries", 4),
-		HangFactor: w.int("hang", 0), HangFloor: w.dur("floor"), HangUnknown: w.dur("unknown"), StopLimit: w.dur("stop"), KeyIdle: w.dur("idle")}
+		HangFactor: w.int("hang", 0), HangFloor: w.dur("floor"), HangUnknown: w.dur("unknown"), StopLimit: w.dur("stop"), KeyIdle: w.dur("idle"), KeyHold: w.dur("hold")}
 	s.core = New(cfg, budget.New(w.bytes("host"), w.bytes("pinned")))
 	s.names, s.last, s.now = map[int]string{}, map[string]int{}, 0
+}
+
+// own sets what a kind takes on one card.
+func (s *story) own(w words) {
+	j := s.kinds[w.pos[1]]
+	j.Work.Own = maps.Clone(j.Work.Own)
+	if j.Work.Own == nil {
+		j.Work.Own = map[string]Placement{}
+	}
+	j.Work.Own[w.pos[2]] = Placement{Able: w.text("able", "yes") == "yes", Key: budget.Need{Device: w.bytes("gpu-key"), Pinned: w.bytes("pinned-key")},
+		Prove: budget.Need{Device: w.bytes("gpu-prove")}}
+	s.kinds[w.pos[1]] = j
 }
 
 func (w words) kind() Job {

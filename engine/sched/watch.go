@@ -127,6 +127,7 @@ func (c *Core) Next() (Time, bool) {
 			note(r.used + c.cfg.KeyIdle)
 		}
 	}
+	c.noteHolds(note)
 	return best, any
 }
 

@@ -69,11 +69,12 @@ type Fetch struct {
 
 // Memory is the section about memory.
 type Memory struct {
-	TotalBudget     Size         `toml:"total_budget" flag:"memory" default:"auto" doc:"Host memory that may be used. auto: the machine's memory or the limit of the control group, whichever is lower, less safety_margin, but at least half of it."`
-	SafetyMargin    budget.Bytes `toml:"safety_margin" default:"5GiB" doc:"Host memory that auto leaves to others."`
-	PinnedBudget    Size         `toml:"pinned_budget" default:"auto" doc:"The part of total_budget that may be pinned. auto: three quarters with a GPU, none without."`
-	CriticalReserve budget.Bytes `toml:"critical_reserve" default:"2GiB" doc:"Host memory that only jobs of class critical (WinningPoSt) may use for witnesses."`
-	DeviceMargin    budget.Bytes `toml:"device_margin" default:"1GiB" doc:"Memory of each device that is left to others."`
+	TotalBudget     Size          `toml:"total_budget" flag:"memory" default:"auto" doc:"Host memory that may be used. auto: the machine's memory or the limit of the control group, whichever is lower, less safety_margin, but at least half of it."`
+	SafetyMargin    budget.Bytes  `toml:"safety_margin" default:"5GiB" doc:"Host memory that auto leaves to others."`
+	PinnedBudget    Size          `toml:"pinned_budget" default:"auto" doc:"The part of total_budget that may be pinned. auto: three quarters with a GPU, none without."`
+	CriticalReserve budget.Bytes  `toml:"critical_reserve" default:"2GiB" doc:"Host memory that only jobs of class critical (WinningPoSt) may use for witnesses."`
+	DeviceMargin    budget.Bytes  `toml:"device_margin" default:"1GiB" doc:"Memory of each device that is left to others."`
+	EvictionMinIdle time.Duration `toml:"eviction_min_idle" default:"5m" min:"0s" max:"24h" doc:"A key stays on its device at least this long after it was loaded while jobs wait for it, before a key of jobs of the same class takes its place; one that no job waits for, as long as loading it took. A higher class waits for nothing. 0: whichever job is older has its key loaded."`
 }
 
 // GPUs is the section about devices.

@@ -13,7 +13,6 @@ type Former struct {
 var formerKeys = map[string]Former{
 	"daemon.status_listen":            {Now: "daemon.admin_listen"},
 	"srs.param_cache":                 {Now: "srs.params_dir"},
-	"memory.eviction_min_idle":        {Why: "a key that no job uses is dropped when another needs its place; see srs.key_idle and srs.preload"},
 	"memory.working_memory_budget":    {Why: "memory.total_budget covers it"},
 	"gpus.gpu_threads":                {Why: "no part of a proof is left to the processor; synthesis.threads bounds what it does"},
 	"gpus.gpu_workers_per_device":     {Why: "each device has one owner that overlaps copying and computing by itself"},
