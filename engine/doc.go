@@ -130,5 +130,6 @@ type Config struct {
 	MinFreeDisk budget.Bytes  // below it no job is accepted
 	KeepResults time.Duration // ended jobs are removed after this; 0: never
 
-	Events *event.Hub // may be nil
+	Events *event.Hub       // may be nil
+	Wall   func() time.Time // the machine's clock, for stamps; nil: time.Now
 }

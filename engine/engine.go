@@ -43,6 +43,7 @@ type loop struct {
 	unsaved  map[string]*live
 	kept     time.Time // when housekeep last began
 	keeping  bool      // and has not ended
+	steps    steps
 	loads    map[[2]string]*load
 	waiting  map[string][]chan error // preloads, by key
 	usual    map[usualKey]time.Duration
@@ -71,6 +72,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 			totals: map[string]*Totals{}, returns: map[string][]chan error{}, idle: map[string]string{}, timer: time.NewTimer(time.Hour), kept: time.Now(),
 		}}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	e.steps = steps{wall: e.wall(), now: e.now()}
 	for _, k := range cfg.Kinds {
 		e.kinds[k.Name()] = k
 		e.totals[k.Name()] = &Totals{}
@@ -165,10 +167,6 @@ func (e *Engine) tellEmpty() {
 		e.empty = nil
 	}
 }
-
-// now is the scheduler's time: monotonic, so that a step of the wall clock moves
-// no deadline.
-func (e *Engine) now() sched.Time { return time.Since(e.start) }
 
 func (e *Engine) publish(r event.Record) {
 	if e.cfg.Events != nil {

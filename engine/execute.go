@@ -112,8 +112,8 @@ func (e *Engine) synthesise(c sched.Synthesise) {
 		src = &source{open: e.reopen(l)}
 		e.sources[c.Job] = src
 	}
-	if l.first.IsZero() {
-		l.first = time.Now()
+	if !l.started {
+		l.started, l.first = true, e.now()
 	}
 	e.attempt(c.Attempt, &attempt{live: l, part: c.Partition, stage: event.Synthesise}, func(ctx context.Context) func() {
 		var w Witness

@@ -25,7 +25,7 @@ const (
 func (e *Engine) conclude(l *live, s job.State, f job.Failure, text string) {
 	l.state = s
 	r := &l.result
-	r.Failure, r.Message, r.Ended = f, text, time.Now()
+	r.Failure, r.Message, r.Ended = f, text, e.wall()
 	if s == job.Completed {
 		r.Proof = l.joined
 	}
@@ -92,15 +92,14 @@ func eventTimes(t job.Times) event.Times {
 
 // times sums up what a job took until now.
 func (e *Engine) times(l *live) job.Times {
-	t := job.Times{Key: l.result.Times.Key, Total: time.Since(l.job.Submitted)}
-	if t.Queue = t.Total; !l.first.IsZero() {
-		t.Queue = l.first.Sub(l.job.Submitted)
+	t := job.Times{Key: l.result.Times.Key, Total: e.now() - l.since}
+	if t.Queue = t.Total; l.started {
+		t.Queue = l.first - l.since
 	}
 	for _, s := range l.spent {
 		t.Synthesise += s[0]
 		t.Prove += s[1]
 	}
-	t.Total, t.Queue = max(t.Total, 0), max(t.Queue, 0) // the wall clock may have been set back
 	return t
 }
 
@@ -133,6 +132,7 @@ func (e *Engine) housekeep() {
 		return
 	}
 	e.keeping, e.kept = true, time.Now()
+	oldest := e.steps.oldest(e.wall(), e.now(), e.cfg.KeepResults)
 	var late []*live
 	for _, l := range e.unsaved {
 		late = append(late, l)
@@ -156,7 +156,7 @@ func (e *Engine) housekeep() {
 			e.publish(event.Record{Type: event.StoreHealed})
 		}
 		if e.cfg.KeepResults > 0 {
-			_, err := e.cfg.Store.Prune(e.ctx, time.Now().Add(-e.cfg.KeepResults))
+			_, err := e.cfg.Store.Prune(e.ctx, oldest)
 			_ = e.note(err)
 		}
 	})
@@ -168,6 +168,7 @@ func (e *Engine) recall(old []job.Job) {
 	var ls []*live
 	for _, j := range old {
 		l := newLive(j, e.kinds[j.Kind])
+		e.place(l, e.wall())
 		close(l.stored)
 		e.live[j.ID] = l
 		if j.RequestID != "" {

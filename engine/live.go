@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"cuzk/engine/sched"
 	"cuzk/job"
 )
 
@@ -24,7 +25,10 @@ type live struct {
 	proofs  [][]byte // checked, by partition
 	joined  []byte
 	waiters int
-	first   time.Time                // start of the first synthesis
+	since   sched.Time               // when it was submitted; before the engine's start for recalled ones
+	due     sched.Time               // its deadline; 0: none
+	started bool                     // the first synthesis was
+	first   sched.Time               // then
 	ready   map[int]time.Time        // when a partition's witness was made
 	began   map[int]time.Time        // when an attempt was started
 	device  map[int]string           // partition to the device that proves it

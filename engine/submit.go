@@ -51,8 +51,10 @@ func (e *Engine) Submit(ctx context.Context, r *job.Request, o Options) (Accepte
 }
 
 func (e *Engine) accept(ctx context.Context, k Kind, r *job.Request, o Options) (Accepted, error) {
-	l := newLive(job.Job{ID: job.NewID(time.Now()), RequestID: o.RequestID, Digest: r.Digest(), Size: r.Size(), Kind: r.Kind,
-		Class: o.Class, Submitted: time.Now(), Deadline: o.Deadline, State: job.Live}, k)
+	wall := e.wall()
+	l := newLive(job.Job{ID: job.NewID(wall), RequestID: o.RequestID, Digest: r.Digest(), Size: r.Size(), Kind: r.Kind,
+		Class: o.Class, Submitted: wall, Deadline: deadline(o.Deadline, wall), State: job.Live}, k)
+	e.place(l, wall)
 	// A retry costs nothing, so it is answered whatever keeps new jobs out.
 	if a, ok, err := e.rejoin(ctx, l); ok || err != nil {
 		return a, err
@@ -361,8 +363,6 @@ func (e *Engine) spec(l *live, done map[int][]byte) sched.Job {
 	for k := range done {
 		s.Done = append(s.Done, k)
 	}
-	if !l.job.Deadline.IsZero() {
-		s.Deadline = max(e.now()+time.Until(l.job.Deadline), 1)
-	}
+	s.Deadline = l.due
 	return s
 }
