@@ -1,8 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,31 +73,4 @@ func listenUnix(path string) (net.Listener, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
-}
-
-// loadTLS is nil if TLS is not asked for.
-func loadTLS(cfg Config) (*tls.Config, error) {
-	if cfg.CertFile == "" && cfg.KeyFile == "" {
-		if cfg.ClientCAFile != "" {
-			return nil, errors.New("tls_client_ca needs tls_cert and tls_key")
-		}
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(cfg.CertFile, cfg.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("load tls_cert and tls_key: %w", err)
-	}
-	t := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	if cfg.ClientCAFile == "" {
-		return t, nil
-	}
-	raw, err := os.ReadFile(cfg.ClientCAFile)
-	if err != nil {
-		return nil, fmt.Errorf("load tls_client_ca: %w", err)
-	}
-	t.ClientCAs, t.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !t.ClientCAs.AppendCertsFromPEM(raw) {
-		return nil, fmt.Errorf("load tls_client_ca: no certificate in %s", cfg.ClientCAFile)
-	}
-	return t, nil
 }

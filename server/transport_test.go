@@ -191,6 +191,57 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
+// TestCertificateIsRenewedWithoutRestart: new connections get the new one, with
+// new authorities; connections that are there stay. A file that cannot be used
+// changes nothing.
+func TestCertificateIsRenewedWithoutRestart(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	a.issue("server", a)
+	a.issue("friend", a)
+	d := boot(t, func(d *daemon) {
+		d.cfg.CertFile, d.cfg.KeyFile, d.cfg.ClientCAFile = a.path("server.pem"), a.path("server.key"), a.path("ca.pem")
+	})
+	dial := func(cfg *tls.Config) *client.Client {
+		c, err := client.Dial(d.at.Listen.String(), client.Options{TLS: cfg})
+		must(t, err)
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	status := func(c *client.Client) error {
+		_, err := c.API().GetStatus(d.ctx(), &cuzkv1.GetStatusRequest{})
+		return err
+	}
+	first := dial(a.client("friend"))
+	must(t, status(first))
+
+	b := newAuthority(t)
+	b.issue("server", b)
+	b.issue("friend", b)
+	copyOver := func(from *authority, names ...string) {
+		for _, name := range names {
+			raw, err := os.ReadFile(from.path(name))
+			must(t, err)
+			must(t, os.WriteFile(a.path(name), raw, 0o600))
+		}
+	}
+	renewed := b.client("friend")
+	copyOver(b, "server.pem") // without its key
+	time.Sleep(server.LookAtCerts + 100*time.Millisecond)
+	if err := status(dial(renewed)); err == nil {
+		t.Fatal("half of a pair was served")
+	}
+	old := a.client("friend")
+	must(t, status(dial(old)))
+	copyOver(b, "server.key", "ca.pem")
+	time.Sleep(server.LookAtCerts + 100*time.Millisecond)
+	must(t, status(dial(renewed)))
+	if err := status(dial(old)); err == nil {
+		t.Error("the old authority's client was let in")
+	}
+	must(t, status(first))
+}
+
 func TestBadTLSFilesAreSaid(t *testing.T) {
 	a := newAuthority(t)
 	a.issue("server", a)

@@ -43,7 +43,7 @@ type Daemon struct {
 	Listen         string        `toml:"listen" flag:"listen" default:"127.0.0.1:9820" doc:"Where clients connect: host:port, or unix:///path. An address that other machines can reach needs tls_cert and tls_key, or allow_plaintext."`
 	AdminListen    string        `toml:"admin_listen" flag:"admin-listen" default:"127.0.0.1:9821" doc:"Where the dashboard, /metrics, /healthz and /readyz are: host:port, or unix:///path; empty for none. Plain HTTP."`
 	StateDir       string        `toml:"state_dir" flag:"state-dir" default:"auto" doc:"Directory of the job store, the payloads and the caches. auto: what systemd set, else /var/lib/cuzk for root and ~/.local/state/cuzk for others. One daemon at a time."`
-	TLSCert        string        `toml:"tls_cert" default:"" doc:"PEM file of the server's certificate chain; turns TLS on for listen."`
+	TLSCert        string        `toml:"tls_cert" default:"" doc:"PEM file of the server's certificate chain; turns TLS on for listen. It is read again when it changes, as are tls_key and tls_client_ca."`
 	TLSKey         string        `toml:"tls_key" default:"" doc:"PEM file of the certificate's private key."`
 	TLSClientCA    string        `toml:"tls_client_ca" default:"" doc:"PEM file of the authorities whose client certificates are accepted; when set, clients must show one."`
 	TokenFile      string        `toml:"token_file" default:"" doc:"File with a secret that every call must carry as 'authorization: Bearer SECRET'; empty for none."`
