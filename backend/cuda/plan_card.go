@@ -17,7 +17,7 @@ type Card struct {
 
 // H200 is that card. Other cards hold as many blocks an SM or fewer, so their plans
 // differ by some MiB for each SM.
-func H200() Card { return Card{SMs: 132, Shared: 227 << 10, Blocks: [2]int{4, 2}, Async: true} }
+func H200() Card { return Card{SMs: 132, Shared: 227 << 10, Blocks: [2]int{3, 2}, Async: true} }
 
 // facts are the card's as the plans want them.
 func (c Card) facts() facts {
