@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -8,8 +10,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"cuzk/api/cuzkv1"
+	"cuzk/server"
 )
 
 // TestCallersWhoTakeNoAnswerHurtNobody: some send requests and never ask for the
@@ -35,6 +39,34 @@ func TestCallersWhoTakeNoAnswerHurtNobody(t *testing.T) {
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("the end took %v", took)
 	}
+}
+
+// TestOneByteTooMany: a message that is announced as 256 MiB and a byte is refused
+// by its length, before any of it is received; one of 256 MiB is waited for.
+func TestOneByteTooMany(t *testing.T) {
+	d := boot(t, func(d *daemon) { d.cfg.ReceiveTimeout = 300 * time.Millisecond })
+	var h2 http.Protocols
+	h2.SetUnencryptedHTTP2(true)
+	c := http.Client{Transport: &http.Transport{Protocols: &h2}}
+	defer c.CloseIdleConnections()
+	for size, want := range map[uint32]codes.Code{server.MaxMessage: codes.DeadlineExceeded, server.MaxMessage + 1: codes.ResourceExhausted, 1<<32 - 1: codes.ResourceExhausted} {
+		body, w := io.Pipe()
+		go func() { _, _ = w.Write(binary.BigEndian.AppendUint32([]byte{0}, size)) }()
+		r, err := http.NewRequestWithContext(d.ctx(), http.MethodPost, "http://"+d.at.Listen.String()+cuzkv1.ProvingEngine_Prove_FullMethodName, body)
+		must(t, err)
+		r.Header.Set("Content-Type", "application/grpc")
+		r.Header.Set("Te", "trailers")
+		resp, err := c.Do(r)
+		must(t, err)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		w.Close()
+		got := resp.Trailer.Get("Grpc-Status") + resp.Header.Get("Grpc-Status")
+		if got != fmt.Sprint(int(want)) {
+			t.Errorf("announced %d bytes: status %s, want %v", size, got, want)
+		}
+	}
+	prove(t, d.ctx(), d.dial(), winning(1))
 }
 
 // TestGarbageAtTheAdminListener: it is answered with an error or closed, and the
