@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"cuzk/backend"
 	"cuzk/srs"
 )
 
@@ -25,6 +24,7 @@ type fullReport struct {
 	RequestBytes int64        `json:"request_bytes"`
 	KeyPeak      int64        `json:"host_peak_key_bytes"`     // resident, until the key was made
 	ProvePeak    int64        `json:"host_peak_proving_bytes"` // resident, while proofs were made
+	Pinned       int64        `json:"pinned_bytes"`            // host memory pinned for the device
 	ProverBytes  int64        `json:"prover_bytes"`            // on the device, or in the host's memory with --cpu
 	Plan         *planLine    `json:"plan,omitempty"`
 
@@ -54,9 +54,6 @@ type partitionLine struct {
 func newFullReport(id srs.ID, f *benchFullFlags) *fullReport {
 	return &fullReport{Circuit: id.String(), Insecure: true, Machine: thisMachine(), Works: f.works, Making: f.making, Runs: []fullRun{}}
 }
-
-// finishKey notes what the prover held.
-func (r *fullReport) finishKey(p backend.Prover) { r.ProverBytes = p.Bytes() }
 
 func (r *fullReport) say(u *ui, asJSON bool) error {
 	r.Proof = hex.EncodeToString(r.proof)
@@ -113,16 +110,15 @@ func (r *fullReport) walls() []string {
 }
 
 func (r *fullReport) memory() [][]string {
-	where := "device memory of key and work"
+	last := [][]string{{"host memory pinned for the device", bytes(r.Pinned)}, {"device memory of key and work", bytes(r.ProverBytes)}}
 	if r.Machine.Card == "" {
-		where = "memory of the prover"
+		last = [][]string{{"memory of the prover", bytes(r.ProverBytes)}}
 	}
-	return [][]string{
+	return append([][]string{
 		{"request in memory", bytes(r.RequestBytes)},
 		{"host memory, until the key was made", peak(r.KeyPeak, r.RequestBytes)},
 		{"host memory, while proving", peak(r.ProvePeak, r.RequestBytes)},
-		{where, bytes(r.ProverBytes)},
-	}
+	}, last...)
 }
 
 // peak is a peak with and without the request.
