@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cuzk"
 	"cuzk/budget"
 	"cuzk/engine"
 )
@@ -8,6 +9,7 @@ import (
 // StatusView is the engine's state in the admin listener's JSON. Amounts are
 // bytes, times milliseconds.
 type StatusView struct {
+	Build    cuzk.Build   `json:"build"` // what the daemon was built from
 	UptimeMs int64        `json:"uptime_ms"`
 	Refusing string       `json:"refusing,omitempty"` // why no jobs are accepted
 	Draining bool         `json:"draining"`
@@ -83,7 +85,7 @@ func statusView(st engine.Status, err error) (*StatusView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &StatusView{UptimeMs: st.Uptime.Milliseconds(), Refusing: st.Refusing, Draining: st.Draining, Host: poolView(st.Host),
+	v := &StatusView{Build: cuzk.ThisBuild(), UptimeMs: st.Uptime.Milliseconds(), Refusing: st.Refusing, Draining: st.Draining, Host: poolView(st.Host),
 		Pinned: poolView(st.Pinned), Spool: PoolView{Limit: st.SpoolLimit, Used: st.SpoolUsed}, Unsaved: st.Unsaved, Live: st.Live,
 		Devices: []DeviceView{}, Keys: keyViews(&st), Kinds: []KindView{}}
 	for _, d := range st.Devices {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"cuzk"
 	"cuzk/budget"
 	"cuzk/daemon"
 	"cuzk/engine/sched"
@@ -89,7 +90,7 @@ func runDaemon(cmd *cobra.Command, l *config.Loaded) error {
 	}
 	abort, end := abortOnSecond(u)
 	defer end()
-	log.Info("daemon starts", "version", version(), "state_dir", l.StateDir(), "params_dir", l.ParamsDir(), "config", l.File)
+	log.Info("daemon starts", "version", cuzk.ThisBuild().String(), "state_dir", l.StateDir(), "params_dir", l.ParamsDir(), "config", l.File)
 	o, err := daemonOptions(l, log)
 	if err != nil {
 		return err
@@ -219,7 +220,7 @@ func readToken(path string) (string, error) {
 // until the function that it returns is called.
 func tell(l *config.Loaded, hub *event.Hub, d *daemon.Daemon, cfg *server.Config) (stop func(), err error) {
 	metrics := telemetry.NewMetrics(d.Engine)
-	live := web.NewLive(d.Engine, web.About{Version: version(), Insecure: l.SRS.Insecure})
+	live := web.NewLive(d.Engine, web.About{Version: shownVersion(cuzk.ThisBuild()), Insecure: l.SRS.Insecure})
 	sinks := []telemetry.Sink{telemetry.NewLogs(cfg.Logger), metrics, live}
 	var file *telemetry.File
 	if path := l.EventsFile(); path != "" {
@@ -246,19 +247,12 @@ func tell(l *config.Loaded, hub *event.Hub, d *daemon.Daemon, cfg *server.Config
 	}, nil
 }
 
-// version is what the program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+// shownVersion is what the dashboard has room for.
+func shownVersion(b cuzk.Build) string {
+	if b.Version == "devel" {
+		return b.Commit()
 	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return v
+	return b.Version
 }
 
 // ready tells everybody that requests are taken, and answers systemd's watchdog

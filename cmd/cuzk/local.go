@@ -17,6 +17,7 @@ import (
 	"cuzk/kind"
 	"cuzk/proving"
 	"cuzk/server"
+	"cuzk/server/telemetry"
 	"cuzk/srs"
 )
 
@@ -60,7 +61,7 @@ func serveLocal(ctx context.Context, d *daemon.Daemon, events *event.Reader) (*l
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ready, done := make(chan server.Addresses, 1), make(chan error, 1)
 	go func() {
-		done <- d.Run(serving, server.Config{Listen: "127.0.0.1:0", Ready: func(a server.Addresses) { ready <- a }})
+		done <- d.Run(serving, server.Config{Listen: "127.0.0.1:0", Metrics: telemetry.NewMetrics(d.Engine), Ready: func(a server.Addresses) { ready <- a }})
 	}()
 	l := &local{events: events, stop: func() error { cancel(); return <-done }}
 	select {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cuzk"
 	"cuzk/cuda"
 )
 
@@ -31,7 +32,7 @@ func thisMachine() machineFacts {
 	root := os.DirFS("/")
 	return machineFacts{
 		CPU: fieldOf(root, "proc/cpuinfo", "model name"), Cores: runtime.GOMAXPROCS(0),
-		Memory: kilobytes(root, "proc/meminfo", "MemTotal"), Commit: commit(), Go: runtime.Version(),
+		Memory: kilobytes(root, "proc/meminfo", "MemTotal"), Commit: cuzk.ThisBuild().Commit(), Go: runtime.Version(),
 	}
 }
 
@@ -51,24 +52,6 @@ func (m *machineFacts) lines() [][]string {
 	}
 	return append(out, []string{"host", fmt.Sprintf("%d cores, %s, %s", m.Cores, m.CPU, bytes(m.Memory))},
 		[]string{"program", fmt.Sprintf("commit %s, %s", m.Commit, m.Go)})
-}
-
-// commit is what the program was built from.
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	hash, changed := "unknown", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			hash = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = "+"
-		}
-	}
-	return hash + changed
 }
 
 // fieldOf is what stands behind "name:" in a file of the proc file system; empty if

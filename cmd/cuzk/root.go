@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cuzk"
 	"cuzk/internal/atomicfile"
 )
 
@@ -34,6 +35,7 @@ func commands() []*cobra.Command {
 		newConfigCmd(),
 		newTimelineCmd(),
 		newDoctorCmd(),
+		newVersionCmd(),
 		newRequestsTopic(),
 	}
 }
@@ -75,7 +77,9 @@ Environment:
 		SilenceErrors:      true,
 		DisableSuggestions: true, // ui.go gives them, on a line of their own
 		Annotations:        map[string]string{},
+		Version:            cuzk.ThisBuild().String(),
 	}
+	root.SetVersionTemplate("cuzk {{.Version}}\n")
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		root.Annotations[started] = "yes"
 		if cmd.Annotations[patient] == "" {

@@ -88,6 +88,7 @@ func printStatus(u *ui, v *server.StatusView, again bool) error {
 	}
 	head := [][]string{
 		{"daemon", state + ", up " + age(time.Duration(v.UptimeMs)*time.Millisecond)},
+		{"version", v.Build.Version + ", commit " + v.Build.Commit()},
 		{"memory", share(v.Host)}, {"payloads", share(v.Spool)},
 	}
 	if v.Pinned.Limit > 0 {

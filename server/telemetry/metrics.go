@@ -26,6 +26,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/common/expfmt"
 
+	"cuzk"
 	"cuzk/engine"
 	"cuzk/event"
 )
@@ -75,8 +76,15 @@ func NewMetrics(s Source) *Metrics {
 	m.quarantined = m.counter("cuzk_device_left_service_total", "Times that a device left service, by its new state.", "device", "state")
 	m.keyFailed = m.counter("cuzk_key_failures_total", "Keys that could not be loaded.", "circuit", "device")
 	m.missed = prometheus.NewCounter(prometheus.CounterOpts{Name: "cuzk_events_missed_total", Help: "Events that came too fast for logs and metrics."})
-	m.registry.MustRegister(m.missed, &gauges{m}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(buildInfo(), m.missed, &gauges{m}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// buildInfo is 1, with what the program was built from as labels.
+func buildInfo() prometheus.Collector {
+	b := cuzk.ThisBuild()
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cuzk_build_info", Help: "Always 1; the labels say what the program was built from.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit(), "go": b.Go}}, func() float64 { return 1 })
 }
 
 func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
