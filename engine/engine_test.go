@@ -339,6 +339,48 @@ func TestCancelAtEveryStage(t *testing.T) {
 	}
 }
 
+// TestCancelWhileTheKeyIsLoaded: the job ends at once, the load goes on, and the
+// key is there for the next.
+func TestCancelWhileTheKeyIsLoaded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := gpus(1)
+		d[0].LoadTime = time.Minute
+		r := start(t, d, nil)
+		id := r.submit("porep-c2", "parts=1", engine.Options{})
+		time.Sleep(30 * time.Second)
+		if was, err := r.Cancel(t.Context(), id, "asked for"); err != nil || !was {
+			t.Fatalf("cancelled %v, %v", was, err)
+		}
+		r.ends(id, job.Cancelled, job.Stopped)
+		began := time.Now()
+		r.proved(r.submit("porep-c2", "parts=1", engine.Options{}), "porep-c2", "parts=1", 1)
+		if took := time.Since(began); took > 35*time.Second {
+			t.Errorf("the key was loaded again: %v", took)
+		}
+		r.checkEvents()
+	})
+}
+
+// TestCancelBeforeAJobIsRecalled: it is cancelled while its payload is being read
+// after a restart.
+func TestCancelBeforeAJobIsRecalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, gpus(1), nil)
+		first := r.submit("porep-c2", "first", engine.Options{})
+		second := r.submit("porep-c2", "second", engine.Options{})
+		r.stop()
+		r.boot(gpus(1), func(c *engine.Config) { c.Kinds[0].(*fake.Kind).Decode = time.Minute })
+		if was, err := r.Cancel(t.Context(), second, "asked for"); err != nil || !was {
+			t.Fatalf("cancelled %v, %v", was, err)
+		}
+		r.ends(second, job.Cancelled, job.Stopped)
+		r.proved(first, "porep-c2", "first", 10)
+		if used, _ := r.cfg.Spool.Usage(); used != 0 {
+			t.Errorf("%d bytes of payloads stay", used)
+		}
+	})
+}
+
 func TestCancelUnknownJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, nil, nil)

@@ -39,22 +39,56 @@ func register(g *grpc.Server, s *service) {
 	g.RegisterService(&d, s)
 }
 
+// lanes bound how many requests are in memory. A request is received on one of
+// twice as many lanes as large ones may be worked on, so that a small one, which
+// may be a WinningPoSt, does not wait behind large ones that are being decoded.
+type lanes struct {
+	receive, large chan struct{}
+}
+
+func newLanes(n int) lanes {
+	return lanes{receive: make(chan struct{}, 2*n), large: make(chan struct{}, n)}
+}
+
+// smallRequest is the size in bytes below which a request gives its lane back as
+// soon as it is received: all but PoReps and updates.
+const smallRequest = 1 << 20
+
+// take waits for a place; leave gives it back.
+func take(ctx context.Context, lane chan struct{}) (leave func(), err error) {
+	select {
+	case lane <- struct{}{}:
+		return sync.OnceFunc(func() { <-lane }), nil
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+}
+
 type releaseKey struct{}
 
 // answer receives the one message of a call, runs it and sends its reply. The
-// slot for receiving is kept until the call has put the payload away (see
+// places of a large request are kept until the call has put the payload away (see
 // received).
 func answer[Req, Resp proto.Message](s *service, ss grpc.ServerStream, req Req, call func(context.Context, Req) (Resp, error)) error {
 	ctx := ss.Context()
-	select {
-	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
+	leave, err := take(ctx, s.lanes.receive)
+	if err != nil {
+		return err
 	}
-	release := sync.OnceFunc(func() { <-s.slots })
-	defer release()
+	defer leave()
 	if err := s.receive(ss, req); err != nil {
 		return err
+	}
+	release := leave
+	if proto.Size(req) < smallRequest {
+		leave()
+	} else {
+		done, err := take(ctx, s.lanes.large)
+		if err != nil {
+			return err
+		}
+		defer done()
+		release = func() { done(); leave() }
 	}
 	resp, err := call(context.WithValue(ctx, releaseKey{}, release), req)
 	if err != nil {
@@ -63,7 +97,7 @@ func answer[Req, Resp proto.Message](s *service, ss grpc.ServerStream, req Req, 
 	return ss.SendMsg(resp)
 }
 
-// received gives the slot for receiving back: the payload is out of memory.
+// received gives the places of a request back: the payload is out of memory.
 func received(ctx context.Context) {
 	if f, ok := ctx.Value(releaseKey{}).(func()); ok {
 		f()

@@ -26,6 +26,7 @@ import (
 type daemon struct {
 	t       testing.TB
 	dir     string
+	decode  time.Duration // of a PoRep
 	unit    time.Duration // of the fakes
 	devices []*fake.Device
 	cfg     server.Config
@@ -80,6 +81,7 @@ func (d *daemon) engine() *engine.Engine {
 	spool, err := job.OpenSpool(filepath.Join(d.dir, "payloads"), 0, keep)
 	d.must(err)
 	kinds := fake.Kinds(d.unit)
+	kinds[0].Decode = d.decode
 	cfg := engine.Config{Host: 64 * budget.GiB, Pinned: 8 * budget.GiB, Kinds: fake.Engines(kinds), Keys: fake.Keys(kinds), Events: d.cfg.Events,
 		Sched: sched.Config{Making: 2, Ahead: 64, CPU: sched.CPUFallback, MaxAttempts: 3}, Store: store, Spool: spool}
 	for _, x := range d.devices {

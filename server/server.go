@@ -53,7 +53,7 @@ type Config struct {
 	Token          string // when set, calls must carry "authorization: Bearer TOKEN"
 	AllowPlaintext bool   // permit addresses that others can reach without TLS
 
-	MaxReceiving   int           // large requests received at a time; 0 is 8
+	MaxReceiving   int           // large requests worked on at a time, and as many more received; 0 is 8
 	ReceiveTimeout time.Duration // for one request to arrive; 0 is 5 minutes
 	CancelOnLeave  bool          // cancel a job when the last caller that waits for it goes away
 	DrainTimeout   time.Duration // for jobs that have begun, after the context is done

@@ -22,7 +22,7 @@ type service struct {
 	engine         *engine.Engine
 	metrics        Metrics
 	kinds          map[cuzkv1.ProofKind]string
-	slots          chan struct{} // for receiving large requests
+	lanes          lanes
 	receiveTimeout time.Duration
 	cancelOnLeave  bool
 }
@@ -34,7 +34,7 @@ func newService(cfg Config, e *engine.Engine) *service {
 	if cfg.ReceiveTimeout <= 0 {
 		cfg.ReceiveTimeout = 5 * time.Minute
 	}
-	s := &service{engine: e, metrics: cfg.Metrics, kinds: map[cuzkv1.ProofKind]string{}, slots: make(chan struct{}, cfg.MaxReceiving),
+	s := &service{engine: e, metrics: cfg.Metrics, kinds: map[cuzkv1.ProofKind]string{}, lanes: newLanes(cfg.MaxReceiving),
 		receiveTimeout: cfg.ReceiveTimeout, cancelOnLeave: cfg.CancelOnLeave}
 	for _, k := range e.Kinds() {
 		s.kinds[cuzkv1.ProofKind(k.Number())] = k.Name()

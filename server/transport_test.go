@@ -288,7 +288,7 @@ func TestSlowCallersDoNotBlockOthersForLong(t *testing.T) {
 	ctx, cancel := context.WithCancel(d.ctx())
 	defer cancel()
 	var slow sync.WaitGroup
-	for range 2 { // both slots are taken by callers who send nothing
+	for range 4 { // all places are taken by callers who send nothing
 		s, err := d.conn().NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, cuzkv1.ProvingEngine_Prove_FullMethodName)
 		must(t, err)
 		slow.Go(func() {
@@ -299,6 +299,26 @@ func TestSlowCallersDoNotBlockOthersForLong(t *testing.T) {
 	}
 	prove(t, d.ctx(), d.dial(), winning(1))
 	slow.Wait()
+}
+
+// TestSmallRequestsPassLargeOnes: while large ones are decoded, and others wait for
+// that, a WinningPoSt is received and proved.
+func TestSmallRequestsPassLargeOnes(t *testing.T) {
+	d := boot(t, func(d *daemon) { d.cfg.MaxReceiving, d.decode = 2, time.Minute })
+	ctx, cancel := context.WithCancel(d.ctx())
+	var large sync.WaitGroup
+	for n := range 3 {
+		m := porep(1000, uint64(n), strings.Repeat(" ", 2<<20))
+		large.Go(func() {
+			if _, err := d.dial().SubmitProof(ctx, m); err == nil {
+				t.Error("it was decoded: the test shows nothing")
+			}
+		})
+	}
+	time.Sleep(300 * time.Millisecond)
+	prove(t, d.ctx(), d.dial(), winning(1))
+	cancel()
+	large.Wait()
 }
 
 func TestTwoMessagesInAUnaryCall(t *testing.T) {

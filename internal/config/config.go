@@ -48,7 +48,7 @@ type Daemon struct {
 	TLSClientCA    string        `toml:"tls_client_ca" default:"" doc:"PEM file of the authorities whose client certificates are accepted; when set, clients must show one."`
 	TokenFile      string        `toml:"token_file" default:"" doc:"File with a secret that every call must carry as 'authorization: Bearer SECRET'; empty for none."`
 	AllowPlaintext bool          `toml:"allow_plaintext" flag:"allow-plaintext" default:"false" doc:"Permit listen without TLS, and admin_listen, on addresses that other machines can reach."`
-	MaxReceiving   int           `toml:"max_receiving" default:"8" min:"1" max:"1024" unit:"requests" doc:"Requests that may be received at the same time; each may take 256 MiB."`
+	MaxReceiving   int           `toml:"max_receiving" default:"8" min:"1" max:"1024" unit:"requests" doc:"Large requests that are decoded and stored at the same time; as many more may be received meanwhile. Each may take 256 MiB."`
 	OnDisconnect   string        `toml:"on_disconnect" default:"keep" of:"keep|cancel" doc:"What happens to a job when the caller that waits for it goes away. keep: it goes on, and a retry of the same request finds it. cancel: it is cancelled unless somebody else waits."`
 	DrainTimeout   time.Duration `toml:"drain_timeout" flag:"drain-timeout" default:"15m" min:"0s" max:"24h" doc:"How long running jobs may take to end after SIGTERM. What is not finished then goes on after the next start. A second signal ends the daemon at once."`
 }
