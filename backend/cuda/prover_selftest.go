@@ -26,7 +26,7 @@ func (b *Backend) SelfTest(ctx context.Context) ([]Check, error) {
 	for _, c := range []struct {
 		name string
 		run  func(context.Context, *Backend) error
-	}{{"points of a key", testPoints}, {"proof of a small circuit", testProof}} {
+	}{{"points of a key", testPoints}, {"a key file", testFile}, {"proof of a small circuit", testProof}} {
 		start := time.Now()
 		err := c.run(ctx, b)
 		out = append(out, Check{Name: c.name, Took: time.Since(start), Err: err})

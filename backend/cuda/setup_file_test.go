@@ -19,14 +19,14 @@ import (
 // fileBytes is a sink of both kinds that keeps the bytes of the file.
 type fileBytes struct {
 	bytes.Buffer
-	lists []fileList
+	lists []sinkList
 }
 
-// fileList is a query still to come.
-type fileList struct{ points, size int }
+// sinkList is a query still to come.
+type sinkList struct{ points, size int }
 
 func newFileBytes(vk *srs.VerifyingKey, s srs.Shape) *fileBytes {
-	f := &fileBytes{lists: []fileList{{s.H, 96}, {s.L, 96}, {s.A, 96}, {s.B, 96}, {s.B, 192}}}
+	f := &fileBytes{lists: []sinkList{{s.H, 96}, {s.L, 96}, {s.A, 96}, {s.B, 96}, {s.B, 192}}}
 	f.Write(vk.Encode())
 	f.head()
 	return f
@@ -160,5 +160,37 @@ func TestSetupFile(t *testing.T) {
 		sameFile(t, circuit, func(open func(*srs.VerifyingKey, srs.Shape) (RawSink, error), progress func(string, int64, int64)) error {
 			return b.SetupFile(context.Background(), circuit, &secrets, open, progress)
 		})
+	}
+}
+
+// TestHostedFileSelfTest runs the self-test's check of key files, and lets it see a
+// wrong byte.
+func TestHostedFileSelfTest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds for the tables of multiples")
+	}
+	circuit, err := r1cs.Compile(probe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newHostedMachine(t)
+	var sink *pointBytes
+	run := func(open func(*srs.VerifyingKey, srs.Shape) (RawSink, error)) error {
+		return fileOn(context.Background(), m, 256, circuit, &probeSecrets, func(vk *srs.VerifyingKey, s srs.Shape) (RawSink, error) {
+			o, err := open(vk, s)
+			sink = o.(*pointBytes)
+			return o, err
+		}, nil)
+	}
+	if err := checkFile(circuit, run); err != nil {
+		t.Error(err)
+	}
+	if err := checkFile(circuit, func(open func(*srs.VerifyingKey, srs.Shape) (RawSink, error)) error {
+		o, err := open(nil, srs.Shape{})
+		wrong := bytes.Clone(sink.Bytes())
+		wrong[len(wrong)/2] ^= 1
+		return errors.Join(err, o.Raw(wrong))
+	}); err == nil {
+		t.Error("a wrong byte passed")
 	}
 }
