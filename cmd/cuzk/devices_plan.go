@@ -122,8 +122,8 @@ func (l *deviceLine) showPlan(u *ui) error {
 	return errors.Join(u.say(""), u.say("%s: %s", l.UUID, strings.TrimSuffix(l.Plan.text, "\n")))
 }
 
-// completeCircuits completes the names of circuits, for so many arguments; 0 for
-// the value of a flag.
+// completeCircuits completes the names of circuits, of so many arguments; 0 means
+// any number, or the value of a flag.
 func completeCircuits(most int) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion

@@ -53,7 +53,7 @@ Gateways come from --gateway, else from the configuration (fetch.gateways).`,
 
   # to verify proofs of all sizes
   cuzk params fetch --size all --vk-only`,
-		Args: circuitArgs,
+		Args: circuitArgs, ValidArgsFunction: completeCircuits(0),
 		RunE: func(cmd *cobra.Command, names []string) error { return f.run(cmd, newUI(cmd), names) },
 	}
 	f.keys.register(cmd)

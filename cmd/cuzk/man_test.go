@@ -30,7 +30,7 @@ func TestManPages(t *testing.T) {
 	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "CUZK", Section: "1", Source: "cuzk", Manual: "cuzk", Date: &date}, dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"cuzk.1", "cuzk-params-fetch.1", "cuzk-config-check.1"} {
+	for _, name := range []string{"cuzk.1", "cuzk-params-fetch.1", "cuzk-config-check.1", "cuzk-devices.1", "cuzk-bench-full.1"} {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.Contains(string(raw), ".SH SYNOPSIS") {
 			t.Errorf("%s: %v", name, err)

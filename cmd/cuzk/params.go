@@ -49,7 +49,7 @@ States:
 
   # file names, digests and where IPFS has them
   cuzk params list --long window-2KiB`,
-		Args: circuitArgs,
+		Args: circuitArgs, ValidArgsFunction: completeCircuits(0),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			u := newUI(cmd)
 			rows, err := listKeys(u, &keys, names)
@@ -91,7 +91,7 @@ The exit code is 4 if any file is missing, damaged or from another setup.`,
 
   # read them again although their digests are remembered
   cuzk params check --cache-dir ""`,
-		Args: circuitArgs,
+		Args: circuitArgs, ValidArgsFunction: completeCircuits(0),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			u := newUI(cmd)
 			rows, err := listKeys(u, &keys, names)

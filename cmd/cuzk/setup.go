@@ -50,7 +50,7 @@ would have; nothing is written.`,
 
   # only to see how long it takes
   cuzk params setup porep-32GiB --insecure --device --no-save`,
-		Args:              exactly("CIRCUIT"),
+		Args:              f.args,
 		ValidArgsFunction: completeCircuits(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -70,6 +70,15 @@ would have; nothing is written.`,
 	cmd.Flags().BoolVar(&f.noSave, "no-save", false, "with --device: write no file, print its SHA-256")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
+}
+
+// args wants a circuit, and sees a UUID that was not tied to its flag.
+func (f *setupFlags) args(cmd *cobra.Command, args []string) error {
+	err := exactly("CIRCUIT")(cmd, args)
+	if err != nil && f.device == firstDevice && len(args) == 2 {
+		return hint(err, "a device is named with an equals sign, --device=%s", args[1])
+	}
+	return err
 }
 
 // setupReport is the JSON form of what setup did.
