@@ -65,14 +65,6 @@ func (m *members) drop() {
 	}
 }
 
-// query is the points of one query on the device.
-type query struct {
-	name          string
-	curve         curve
-	bits, others  gpu.Memory
-	nBits, nOther int
-}
-
 // sel is what selects the values of a query: none when all is set.
 type sel struct {
 	all                   bool
@@ -81,19 +73,9 @@ type sel struct {
 
 // deviceKey is all queries. b_g1 and b_g2 have the same members.
 type deviceKey struct {
-	h            gpu.Memory
+	h            list
 	l, a, b1, b2 query
 	selA, selB   sel
-}
-
-// newQuery allocates room for the points.
-func newQuery(h *holding, name string, cv curve, m *members) (q query, err error) {
-	q = query{name: name, curve: cv}
-	q.nBits, q.nOther = m.points()
-	if q.bits, err = h.alloc(aligned(int64(q.nBits) * cv.point)); err == nil {
-		q.others, err = h.alloc(aligned(int64(q.nOther) * cv.point))
-	}
-	return q, err
 }
 
 func newSel(ctx context.Context, h *holding, m *members) (s sel, err error) {
@@ -146,7 +128,7 @@ func newKeyReader(m machine, scratch gpu.Memory, n r1cs.Counts) (*keyReader, err
 	if c.used > scratch.Bytes {
 		return nil, fmt.Errorf("read key: %d bytes of scratch memory, need %d", scratch.Bytes, c.used)
 	}
-	return r, nil
+	return r, m.do(func(q queue) error { return q.fill(r.bad, 0) })
 }
 
 // readerSets is the memory of two sets of aux.
@@ -158,34 +140,32 @@ func readerBytes(n r1cs.Counts) int64 {
 	return aligned(piece*curveG1.point) + aligned(4) + aligned(readerSets(n))
 }
 
-// load reads the whole key.
-func (r *keyReader) load(ctx context.Context, k *deviceKey, key *srs.Key, sets *querySets) error {
-	r.total = curveG1.point*int64(key.H.N+key.L.N+key.A.N+key.B1.N) + curveG2.point*int64(key.B2.N)
-	if err := r.m.do(func(q queue) error { return q.fill(r.bad, 0) }); err != nil {
-		return err
-	}
-	if err := r.copyAll(ctx, key.H, curveG1, k.h, 0, key.H.N); err != nil {
-		return err
+// load reads the queries that stay on the device.
+func (r *keyReader) load(ctx context.Context, k *deviceKey, key *srs.Key, sets *querySets, plan *Plan) error {
+	if !plan.away["h"] {
+		if err := r.copyAll(ctx, key.H, curveG1, k.h.mem, 0, key.H.N); err != nil {
+			return err
+		}
 	}
 	for _, q := range []struct {
 		from srs.Query
 		to   *query
 		m    *members
 	}{{key.L, &k.l, &sets.l}, {key.A, &k.a, &sets.a}, {key.B1, &k.b1, &sets.b}, {key.B2, &k.b2, &sets.b}} {
+		if plan.away[q.to.name] {
+			continue
+		}
 		if err := r.query(ctx, q.from, q.to, q.m); err != nil {
 			return err
 		}
 	}
-	return r.check(ctx, key)
+	return nil
 }
 
-// check reads the count of bad points.
+// check waits for the points and reads the count of bad ones.
 func (r *keyReader) check(ctx context.Context, key *srs.Key) error {
 	var n [4]byte
-	err := r.m.do(func(q queue) error { return q.mark(0) })
-	if err == nil {
-		err = r.m.wait(ctx, 0)
-	}
+	err := settle(ctx, r.m)
 	if err == nil {
 		err = r.m.do(func(q queue) error { return q.download(n[:], r.bad) })
 	}
@@ -225,12 +205,19 @@ func (c curve) keyKernel(name string) string {
 // perPoint is a launch in blocks of 128.
 func perPoint(n int) shape { return shape{grid: (n + 127) / 128, rows: 1, block: 128} }
 
+// read counts bytes of points for the report.
+func (r *keyReader) read(bytes int64) {
+	if r.done += bytes; r.report != nil && r.total > 0 {
+		r.report(min(float64(r.done)/float64(r.total), 1))
+	}
+}
+
 // send enqueues the copy of n raw points.
 func (r *keyReader) send(ctx context.Context, q pointSource, cv curve, from, n int) (gpu.Memory, error) {
 	raw := r.raw.Slice(0, int64(n)*cv.point)
 	err := r.m.send(ctx, raw, func(dst []byte, off int64) error { return q.CopyRaw(dst, from+int(off/cv.point)) })
-	if r.done += raw.Bytes; r.report != nil && err == nil && r.total > 0 {
-		r.report(min(float64(r.done)/float64(r.total), 1))
+	if err == nil {
+		r.read(raw.Bytes)
 	}
 	return raw, err
 }
@@ -239,7 +226,7 @@ func (r *keyReader) send(ctx context.Context, q pointSource, cv curve, from, n i
 // the aux variables' by kind.
 func (r *keyReader) query(ctx context.Context, q pointSource, to *query, m *members) error {
 	inputs := m.first.count
-	if err := r.copyAll(ctx, q, to.curve, to.others, 0, inputs); err != nil {
+	if err := r.copyAll(ctx, q, to.curve, to.others.mem, 0, inputs); err != nil {
 		return err
 	}
 	all, bits := newRanks(m.aux), newRanks(m.auxBits)
@@ -261,10 +248,10 @@ func (r *keyReader) query(ctx context.Context, q pointSource, to *query, m *memb
 		if err != nil {
 			return err
 		}
-		elements := to.others.Slice(int64(inputs)*to.curve.point, to.others.Bytes-int64(inputs)*to.curve.point)
+		elements := to.others.mem.Slice(int64(inputs)*to.curve.point, to.others.mem.Bytes-int64(inputs)*to.curve.point)
 		if err := enqueue(r.m, func(s *steps) {
 			s.launch(to.curve.keyKernel("key_place"), perPoint(32*words), raw, uint32(from), uint32(w), uint32(words),
-				sets[0], sets[1], sets[2], sets[3], to.bits, elements, r.bad)
+				sets[0], sets[1], sets[2], sets[3], to.bits.mem, elements, r.bad)
 		}); err != nil {
 			return err
 		}

@@ -10,19 +10,29 @@ import (
 	gpu "cuzk/cuda"
 )
 
-// Plan is the device memory of one key and the work on one assignment at a time,
-// worked out before anything is allocated.
+// Plan is the memory of one key and the work on assignments, worked out before
+// anything is allocated.
 type Plan struct {
 	Circuit string
-	Items   []PlanItem
-	Cap     int64 // what may be allocated
+	Items   []PlanItem // of device memory
+	Cap     int64      // what may be allocated of it
+	Host    []PlanItem // points that are brought from the host, slice by slice
+	Pinned  bool       // those are in pinned memory, not in the key file
+	Slice   int64      // bytes of a slice; 0: the whole key is on the device
+	Round   int        // assignments for which a slice is brought once
 
-	full    bool  // the table of all twiddles
-	lanes   int   // streams for one assignment
-	works   int   // assignments worked on at a time
-	vectors int64 // bytes of one vector of the domain's size
+	layout
 	scratch int64 // behind the vectors
 	second  int64 // of the second lane
+}
+
+// layout is how the work is laid out.
+type layout struct {
+	full    bool            // the table of all twiddles
+	lanes   int             // streams for one assignment
+	works   int             // assignments worked on at a time
+	away    map[string]bool // queries that do not stay on the device
+	vectors int64           // bytes of one vector of the domain's size
 }
 
 // PlanItem is one line of a plan.
@@ -33,8 +43,13 @@ type PlanItem struct {
 }
 
 // Total is the sum of the items.
-func (p *Plan) Total() (n int64) {
-	for _, i := range p.Items {
+func (p *Plan) Total() int64 { return sumItems(p.Items) }
+
+// HostTotal is the sum of what is brought from the host.
+func (p *Plan) HostTotal() int64 { return sumItems(p.Host) }
+
+func sumItems(list []PlanItem) (n int64) {
+	for _, i := range list {
 		n += i.Bytes
 	}
 	return n
@@ -44,11 +59,24 @@ func (p *Plan) Total() (n int64) {
 func (p *Plan) String() string {
 	var b strings.Builder
 	mib := func(n int64) float64 { return float64(n) / (1 << 20) }
-	fmt.Fprintf(&b, "device memory for %s\n", p.Circuit)
-	for _, i := range p.Items {
-		fmt.Fprintf(&b, "  %-12s %10.1f MiB  %s\n", i.Name, mib(i.Bytes), i.Note)
+	table := func(list []PlanItem) {
+		for _, i := range list {
+			fmt.Fprintf(&b, "  %-12s %10.1f MiB  %s\n", i.Name, mib(i.Bytes), i.Note)
+		}
 	}
+	fmt.Fprintf(&b, "device memory for %s\n", p.Circuit)
+	table(p.Items)
 	fmt.Fprintf(&b, "  %-12s %10.1f MiB  of %.1f MiB\n", "total", mib(p.Total()), mib(p.Cap))
+	if p.Slice == 0 {
+		return b.String()
+	}
+	where := "the key file"
+	if p.Pinned {
+		where = "pinned host memory"
+	}
+	fmt.Fprintf(&b, "streamed from %s, once for up to %d assignments\n", where, p.Round)
+	table(p.Host)
+	fmt.Fprintf(&b, "  %-12s %10.1f MiB\n", "total", mib(p.HostTotal()))
 	return b.String()
 }
 
@@ -82,6 +110,9 @@ var tries = []struct {
 // newProverPlan fits the work into limit bytes. Where the fastest way takes more,
 // there is first less at a time, then another way; then the sums take more parts.
 func newProverPlan(n need, limit int64) (*Plan, error) {
+	if n.Options.slice > 0 {
+		return n.streamed(limit)
+	}
 	best := map[float64]sumBytes{}
 	for works := max(n.Works, 1); works > 0; works-- {
 		for _, t := range tries {
@@ -91,26 +122,42 @@ func newProverPlan(n need, limit int64) (*Plan, error) {
 			if _, ok := best[t.slack]; !ok {
 				best[t.slack] = n.sums(unlimited, t.slack)
 			}
-			p := n.fixed(limit, t.full, t.lanes, works)
+			p := n.fixed(limit, layout{full: t.full, lanes: t.lanes, works: works})
 			p.scratch, p.second = n.scratch(p, best[t.slack])
 			if p.addScratch(); p.Total() <= limit {
 				return p, nil
 			}
 		}
 	}
-	return n.tightPlan(limit)
+	whole, tight := n.tightPlan(limit)
+	if tight == nil {
+		return whole, nil
+	}
+	p, err := n.streamed(limit)
+	if err == nil {
+		return p, nil
+	}
+	if whole.Total() < p.Total() {
+		err = tight // a key so small that the buffers take more
+	}
+	return nil, err
+}
+
+// refused is the error of a plan that does not fit.
+func (n need) refused(p *Plan) error {
+	return fmt.Errorf("%w: circuit %s needs %d MiB on the device, %d may be used:\n%s", gpu.ErrOutOfMemory, n.circuit, p.Total()>>20, p.Cap>>20, p)
 }
 
 // tightPlan is one lane with sums in as many parts as it takes.
 func (n need) tightPlan(limit int64) (*Plan, error) {
-	p := n.fixed(limit, false, 1, 1)
+	p := n.fixed(limit, layout{lanes: 1, works: 1})
 	most, _ := n.scratch(p, n.sums(unlimited, 1.03))
 	least := n.leastScratch(p)
 	p.scratch = min(most, limit-p.Total())
 	if p.scratch < least {
 		p.scratch = least
 		p.addScratch()
-		return nil, fmt.Errorf("%w: circuit %s needs %d MiB on the device, %d may be used:\n%s", gpu.ErrOutOfMemory, n.circuit, p.Total()>>20, limit>>20, p)
+		return p, n.refused(p)
 	}
 	p.addScratch()
 	return p, nil
@@ -136,33 +183,69 @@ func (p *Plan) work(name string, bytes int64, note string) {
 	p.Items = append(p.Items, PlanItem{name, bytes * int64(p.works), note})
 }
 
-// fixed are all items but the scratch memory.
-func (n need) fixed(limit int64, full bool, lanes, works int) *Plan {
-	s, c := n.layout.Shape, n.layout.Counts
-	p := &Plan{Circuit: n.circuit, Cap: limit, full: full, lanes: lanes, works: works, vectors: int64(n.layout.M()) * fr.Bytes}
+// fixed are all items but the scratch memory and the buffers of slices.
+func (n need) fixed(limit int64, l layout) *Plan {
+	p := &Plan{Circuit: n.circuit, Cap: limit, Round: 1, layout: l}
+	p.vectors = int64(n.layout.M()) * fr.Bytes
+	for _, name := range queryNames {
+		if item := n.points(name); p.away[name] {
+			p.Host = append(p.Host, item)
+		} else {
+			p.Items = append(p.Items, item)
+		}
+	}
 	add := func(name string, bytes int64, note string) {
 		p.Items = append(p.Items, PlanItem{name, bytes, note})
 	}
-	points := func(name string, m *members, cv curve) {
-		bits, others := m.points()
-		add(name, aligned(int64(bits)*cv.point)+aligned(int64(others)*cv.point), fmt.Sprintf("%d points of bits, %d of elements", bits, others))
-	}
-	add("h", aligned(int64(s.H)*curveG1.point), fmt.Sprintf("%d points", s.H))
-	points("l", &n.members.l, curveG1)
-	points("a", &n.members.a, curveG1)
-	points("b_g1", &n.members.b, curveG1)
-	points("b_g2", &n.members.b, curveG2)
 	add("sets", n.members.a.selectors()+n.members.b.selectors(), "who has a point")
 	add("program", n.program, "rows and instances")
 	note := "without the large table of twiddles"
-	if full {
+	if l.full {
 		note = "with the large table of twiddles"
 	}
-	add("transforms", transformBytes(n.layout.LogM, full), note)
-	p.work("assignment", aligned(int64(c.Bits+31)/32*4+8)+aligned(int64(c.Aux-c.Bits)*fr.Bytes)+aligned(int64(c.Inputs)*fr.Bytes), "bits, elements, inputs")
+	add("transforms", transformBytes(n.layout.LogM, l.full), note)
+	if l.away == nil {
+		p.work("assignment", n.assignment(), "bits, elements, inputs")
+	}
 	p.work("vectors", 3*aligned(p.vectors), "a, b, c; memory for sums afterwards")
 	add("reserve", reserve, "rounding")
 	return p
+}
+
+// points is the item of a query.
+func (n need) points(name string) PlanItem {
+	if name == "h" {
+		h := n.layout.Shape.H
+		return PlanItem{name, aligned(int64(h) * curveG1.point), fmt.Sprintf("%d points", h)}
+	}
+	q := n.query(name)
+	bits, others := q.m.points()
+	return PlanItem{name, aligned(int64(bits)*q.curve.point) + aligned(int64(others)*q.curve.point), fmt.Sprintf("%d points of bits, %d of elements", bits, others)}
+}
+
+// memberQuery is a query of variables.
+type memberQuery struct {
+	m     *members
+	curve curve
+}
+
+func (n need) query(name string) memberQuery {
+	switch name {
+	case "l":
+		return memberQuery{&n.members.l, curveG1}
+	case "a":
+		return memberQuery{&n.members.a, curveG1}
+	case "b_g1":
+		return memberQuery{&n.members.b, curveG1}
+	default:
+		return memberQuery{&n.members.b, curveG2}
+	}
+}
+
+// assignment is the memory of one on the device.
+func (n need) assignment() int64 {
+	c := n.layout.Counts
+	return aligned(int64(c.Bits+31)/32*4+8) + aligned(int64(c.Aux-c.Bits)*fr.Bytes) + aligned(int64(c.Inputs)*fr.Bytes)
 }
 
 // transformBytes bounds the tables of a Quotient.
@@ -196,12 +279,10 @@ type sumBytes struct{ h, others int64 }
 // the slack.
 func (n need) sums(budget int64, slack float64) (b sumBytes) {
 	b.h = msmBytes(n.facts, curveG1, n.layout.Shape.H, budget, slack)
-	for _, q := range []struct {
-		m  *members
-		cv curve
-	}{{&n.members.l, curveG1}, {&n.members.a, curveG1}, {&n.members.b, curveG1}, {&n.members.b, curveG2}} {
+	for _, name := range queryNames[1:] {
+		q := n.query(name)
 		bits, others := q.m.points()
-		sum := max(msmBytes(n.facts, q.cv, others, budget, slack), bitsBytes(n.facts, q.cv, bits, budget))
+		sum := max(msmBytes(n.facts, q.curve, others, budget, slack), bitsBytes(n.facts, q.curve, bits, budget))
 		b.others = max(b.others, n.selected(q.m)+sum)
 	}
 	return b

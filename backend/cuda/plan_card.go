@@ -34,19 +34,27 @@ func PlanOn(circuit *r1cs.Compiled, c Card, memory int64, o Options) (*Plan, err
 	if c.SMs <= 0 || memory <= 0 {
 		return nil, fmt.Errorf("a card of %d SMs with %d bytes cannot be planned for", c.SMs, memory)
 	}
-	layout, err := backend.LayoutOf(circuit)
+	n, err := needOn(circuit, c.facts(), o)
 	if err != nil {
 		return nil, err
+	}
+	return newProverPlan(n, memory)
+}
+
+// needOn is what a circuit needs on a card.
+func needOn(circuit *r1cs.Compiled, f facts, o Options) (n need, err error) {
+	n = need{circuit: circuit.Name(), facts: f, Options: o}
+	if n.layout, err = backend.LayoutOf(circuit); err != nil {
+		return n, err
 	}
 	program, err := circuit.Program()
 	if err != nil {
-		return nil, err
+		return n, err
 	}
 	pack, err := packProgram(program)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	return newProverPlan(need{
-		circuit: circuit.Name(), layout: layout, members: newQuerySets(circuit, layout), program: pack.bytes(), facts: c.facts(), Options: o,
-	}, memory)
+	n.members, n.program = newQuerySets(circuit, n.layout), pack.bytes()
+	return n, nil
 }

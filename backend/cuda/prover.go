@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"cuzk/backend"
+	"cuzk/budget"
 	gpu "cuzk/cuda"
 	"cuzk/r1cs"
 	"cuzk/srs"
@@ -34,8 +36,15 @@ type Options struct {
 	// Lanes is the most streams that work on one assignment, 1 or 2; 0 is 2.
 	Lanes int
 	// Works is the most assignments that are worked on at a time; 0 is 1. Each
-	// takes memory of its own.
+	// takes memory of its own. A key that is streamed has one.
 	Works int
+	// Pinned is the pinned host memory in bytes that a key may take that does not
+	// fit the device. One that would take more stays in its file, which must then be
+	// open until the prover is closed. 0 is three quarters of the host's memory, less
+	// than 0 none.
+	Pinned int64
+
+	slice int64 // tests: stream in slices of so many bytes
 }
 
 // Backend makes provers on one device.
@@ -54,7 +63,22 @@ type Backend struct {
 }
 
 // New makes the backend of a device. Close it before the device.
-func New(dev *Device, opt Options) *Backend { return &Backend{dev: dev, opt: opt} }
+func New(dev *Device, opt Options) *Backend {
+	if opt.Pinned == 0 {
+		opt.Pinned = pinnable()
+	}
+	return &Backend{dev: dev, opt: opt}
+}
+
+// pinnable is three quarters of the host's memory, none if nobody knows how much
+// that is.
+func pinnable() int64 {
+	host, err := budget.Detect(os.DirFS("/"))
+	if err != nil {
+		return -1
+	}
+	return int64(host.Bytes) / 4 * 3
+}
 
 // Name implements [backend.Backend].
 func (b *Backend) Name() string { return Name }
@@ -104,8 +128,8 @@ func (b *Backend) Plan(circuit *r1cs.Compiled) (*Plan, error) {
 	return p.plan, p.machine.close()
 }
 
-// Load implements [backend.Backend]. All points are brought to the device; the key
-// may be closed afterwards.
+// Load implements [backend.Backend]. Points that the plan leaves in the key file are
+// read there, so the key must stay open until the prover is closed.
 func (b *Backend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
 	p, err := b.open(circuit)
 	if err != nil {

@@ -75,10 +75,10 @@ var hostedProverProgram = sync.OnceValues(func() ([]byte, error) {
 // the host.
 type hostedMachine struct {
 	*hosted
-	mu    *sync.Mutex // one caller at a time
-	sums  *Summer
-	bytes int64
-	sizes map[uint64]int64
+	mu            *sync.Mutex // one caller at a time
+	sums          *Summer
+	bytes, pinned int64
+	sizes         map[uint64]int64
 }
 
 func newHostedMachine(t testing.TB) *hostedMachine {
@@ -153,6 +153,29 @@ func (m *hostedMachine) send(ctx context.Context, dst gpu.Memory, fill filler) e
 		return err
 	}
 	return m.do(func(q queue) error { return q.upload(dst, data) })
+}
+
+func (m *hostedMachine) pin(bytes int64) (*pinned, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pinned += bytes
+	return &pinned{data: make([]byte, bytes)}, nil
+}
+
+func (m *hostedMachine) unpin(p *pinned) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pinned -= int64(len(p.data))
+	p.data = nil
+	return nil
+}
+
+func (m *hostedMachine) copyIn(dst gpu.Memory, p *pinned, off int64) error {
+	return m.do(func(q queue) error { return q.upload(dst, p.data[off:off+dst.Bytes]) })
+}
+
+func (m *hostedMachine) copyOut(p *pinned, off int64, src gpu.Memory) error {
+	return m.do(func(q queue) error { return q.download(p.data[off:off+src.Bytes], src) })
 }
 
 func (m *hostedMachine) summer() *Summer { return m.sums }
@@ -275,7 +298,7 @@ func TestWrongDeviceIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, mem := range map[string]gpu.Memory{
-		"h": p.key.h, "l": p.key.l.others, "a": p.key.a.others, "b_g1": p.key.b1.others, "b_g2": p.key.b2.others,
+		"h": p.key.h.mem, "l": p.key.l.others.mem, "a": p.key.a.others.mem, "b_g1": p.key.b1.others.mem, "b_g2": p.key.b2.others.mem,
 		"the table of small multiples": {Ptr: p.one(t), Bytes: 32}, "who is in a": p.key.selA.elements.masks,
 	} {
 		before := fetch(t, p.machine, mem, 1)

@@ -18,6 +18,12 @@ type machine interface {
 	// send enqueues a copy to all of dst. fill writes a part of the source and may
 	// be called by several goroutines at once; the source is not read after send.
 	send(ctx context.Context, dst gpu.Memory, fill filler) error
+	// pin takes pinned host memory. copyIn and copyOut enqueue copies from and to it,
+	// of all of dst and src; it must stay until they are done.
+	pin(bytes int64) (*pinned, error)
+	unpin(p *pinned) error
+	copyIn(dst gpu.Memory, p *pinned, off int64) error
+	copyOut(p *pinned, off int64, src gpu.Memory) error
 	summer() *Summer
 	// beside is a machine on the same device whose work has no order to this one's.
 	beside() (machine, error)

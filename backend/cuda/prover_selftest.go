@@ -270,8 +270,8 @@ func placed(ctx context.Context, m machine, cv curve, raw []byte, who *members, 
 	if err != nil {
 		return err
 	}
-	to, err := newQuery(h, "self-test", cv, who)
-	if err != nil {
+	to := newQuery("self-test", cv, who)
+	if err := to.alloc(h); err != nil {
 		return err
 	}
 	source := rawQuery{raw, int(cv.point)}
@@ -281,7 +281,7 @@ func placed(ctx context.Context, m machine, cv curve, raw []byte, who *members, 
 	if err := settle(ctx, m); err != nil {
 		return err
 	}
-	for i, mem := range []gpu.Memory{to.bits, to.others} {
+	for i, mem := range []gpu.Memory{to.bits.mem, to.others.mem} {
 		got := make([]byte, len(want[i]))
 		if err := m.do(func(q queue) error { return q.download(got, mem) }); err != nil {
 			return err

@@ -35,9 +35,9 @@ func TestHostedSelfTest(t *testing.T) {
 		t.Error(err)
 	}
 	// One bit of the first input's point, whose value is one.
-	b := fetch(t, p.machine, p.key.a.others, 1)
+	b := fetch(t, p.machine, p.key.a.others.mem, 1)
 	b[0] ^= 1
-	if err := p.machine.do(func(q queue) error { return q.upload(p.key.a.others, b) }); err != nil {
+	if err := p.machine.do(func(q queue) error { return q.upload(p.key.a.others.mem, b) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := checkProof(ctx, p, circuit, secrets); err == nil {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/consensys/gnark-crypto/ecc/bls12-381"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"golang.org/x/sync/errgroup"
 
 	"cuzk/backend"
@@ -34,32 +32,73 @@ func (m *meter) end(stage string, share float64) {
 	}
 }
 
-// proof is the work for one assignment.
+// proof is the work for one assignment of a round.
 type proof struct {
-	*prover
-	*workspace
-	w     *r1cs.Assignment
-	meter *meter
+	w       *r1cs.Assignment
+	number  int     // of the call's
+	witness witness // on the device
+	h       values  // coefficients
+	values  values  // as the query under way takes them
 
 	timings sync.Mutex // guards sums.Timings
 	sums    *backend.Sums
 }
 
-// stage is a piece of work and about what share it is of the whole.
+// spent adds to the time of a stage.
+func (p *proof) spent(stage string, took time.Duration) {
+	p.timings.Lock()
+	defer p.timings.Unlock()
+	for i := range p.sums.Timings {
+		if t := &p.sums.Timings[i]; t.Stage == stage {
+			t.Took += took
+			return
+		}
+	}
+	p.sums.Timings = append(p.sums.Timings, backend.Timing{Stage: stage, Took: took})
+}
+
+// round is the work for some assignments in one workspace. Where the whole key is
+// on the device there is one assignment.
+type round struct {
+	*prover
+	*workspace
+	proofs  []*proof
+	meter   *meter
+	scratch gpu.Memory // for the sums over l, a and b
+}
+
+// stage is a piece of work for some of the proofs, and about what share it is of
+// one proof's.
 type stage struct {
-	name  string
-	share float64
-	work  func(context.Context) error
+	name   string
+	share  float64
+	proofs []*proof
+	work   func(context.Context) error
+}
+
+// each is a stage of one proof.
+func (r *round) each(name string, share float64, p *proof, work func(context.Context, *proof) error) stage {
+	return stage{name, share, []*proof{p}, func(ctx context.Context) error { return work(ctx, p) }}
+}
+
+// quotients are the stages that make the coefficients of H.
+func (r *round) quotients(p *proof) []stage {
+	return []stage{r.each(StageEvaluate, 0.02, p, r.evaluate), r.each(StageQuotient, 0.2, p, r.quotient)}
 }
 
 // run goes through the stages: the quotient and the sum over h in one lane, the
 // other sums in the other.
-func (r *proof) run(ctx context.Context) error {
-	h := []stage{{StageEvaluate, 0.02, r.evaluate}, {StageQuotient, 0.2, r.quotient}, {StageH, 0.5, r.queryH}}
-	others := []stage{{StageL, 0.08, r.queryL}, {StageA, 0.08, r.queryA}, {StageB, 0.1, r.queryB}}
-	if err := r.stages(ctx, stage{StageUpload, 0.02, r.upload}); err != nil {
+func (r *round) run(ctx context.Context) error {
+	if r.plan.Slice > 0 {
+		return r.stream(ctx)
+	}
+	p := r.proofs[0]
+	p.witness = r.witness
+	if err := r.stages(ctx, r.each(StageUpload, 0.02, p, r.upload)); err != nil {
 		return err
 	}
+	h := append(r.quotients(p), r.sliced(r.taskH(p))...)
+	others := r.sliced(r.others()...)
 	if r.plan.lanes == 1 {
 		return r.stages(ctx, append(h, others...)...)
 	}
@@ -69,32 +108,33 @@ func (r *proof) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// stages runs some one after another. A panic fails the proof, not the program.
-func (r *proof) stages(ctx context.Context, list ...stage) (err error) {
+// guarded makes a panic fail the proof, not the program.
+func guarded(work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	return work()
+}
+
+// stages runs some one after another.
+func (r *round) stages(ctx context.Context, list ...stage) error {
 	for _, s := range list {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		start := time.Now()
-		if err := s.work(ctx); err != nil {
+		if err := guarded(func() error { return s.work(ctx) }); err != nil {
 			return fmt.Errorf("stage %s: %w", s.name, err)
 		}
-		r.end(s, time.Since(start))
+		took := time.Since(start) / time.Duration(len(s.proofs))
+		for _, p := range s.proofs {
+			p.spent(s.name, took)
+			r.meter.end(s.name, s.share)
+		}
 	}
 	return ctx.Err()
-}
-
-// end notes and reports a stage.
-func (r *proof) end(s stage, took time.Duration) {
-	r.timings.Lock()
-	r.sums.Timings = append(r.sums.Timings, backend.Timing{Stage: s.name, Took: took})
-	r.timings.Unlock()
-	r.meter.end(s.name, s.share)
 }
 
 // enqueue runs fn with steps on a machine.
@@ -114,12 +154,12 @@ func settle(ctx context.Context, m machine) error {
 	return m.wait(ctx, 0)
 }
 
-func (r *proof) upload(ctx context.Context) error {
+func (r *round) upload(ctx context.Context, p *proof) error {
 	for _, c := range []struct {
 		to   gpu.Memory
 		data []byte
 	}{
-		{r.witness.bits, rawBytes(r.w.Bits)}, {r.witness.elements, rawBytes(r.w.Elements)}, {r.witness.inputs, rawBytes(r.w.Inputs)},
+		{p.witness.bits, rawBytes(p.w.Bits)}, {p.witness.elements, rawBytes(p.w.Elements)}, {p.witness.inputs, rawBytes(p.w.Inputs)},
 	} {
 		if err := r.m.send(ctx, c.to, bytesOf(c.data)); err != nil {
 			return err
@@ -139,8 +179,8 @@ func (w *workspace) behind(i int) gpu.Memory {
 	return w.arena.Slice(at, w.arena.Bytes-at)
 }
 
-func (r *proof) evaluate(ctx context.Context) error {
-	err := enqueue(r.m, func(s *steps) { s.evaluate(&r.rows, &r.witness, r.vector(0), r.vector(1), r.layout.M()) })
+func (r *round) evaluate(ctx context.Context, p *proof) error {
+	err := enqueue(r.m, func(s *steps) { s.evaluate(&r.rows, &p.witness, r.vector(0), r.vector(1), r.layout.M()) })
 	if err != nil {
 		return err
 	}
@@ -148,7 +188,7 @@ func (r *proof) evaluate(ctx context.Context) error {
 }
 
 // quotient leaves the coefficients of H in the first vector.
-func (r *proof) quotient(ctx context.Context) error {
+func (r *round) quotient(ctx context.Context, p *proof) error {
 	h, err := r.workspace.tables.run(r.vector(0), r.vector(1), r.vector(2))
 	if err != nil {
 		return err
@@ -156,93 +196,6 @@ func (r *proof) quotient(ctx context.Context) error {
 	if h.Ptr != r.vector(0).Ptr {
 		return fmt.Errorf("the quotient is in another vector than the first")
 	}
+	p.h.others = Scalars{h, r.layout.Shape.H, Canonical}
 	return settle(ctx, r.m)
-}
-
-func (r *proof) queryH(ctx context.Context) (err error) {
-	n := r.layout.Shape.H
-	r.sums.H, err = r.m.summer().MSMG1(ctx, r.key.h, Scalars{r.vector(0), n, Canonical}, r.behind(1))
-	return err
-}
-
-// values are an assignment's, as a query takes them.
-type values struct {
-	bits    Bits
-	others  Scalars
-	scratch gpu.Memory
-}
-
-// all takes every aux variable.
-func (r *proof) all() values {
-	n := r.layout.Counts
-	return values{Bits{r.witness.bits, n.Bits}, Scalars{r.witness.elements, n.Aux - n.Bits, Montgomery}, r.other.arena}
-}
-
-// selected enqueues the choice of those with a point, at the arena's beginning.
-func (r *proof) selected(s *sel, m *members) (v values, err error) {
-	bits, others := m.points()
-	c := carver{mem: r.other.arena}
-	v.bits = Bits{c.take(int64(bits+31) / 32 * 4), bits}
-	v.others = Scalars{c.take(int64(others) * fr.Bytes), others, Montgomery}
-	v.scratch = r.other.arena.Slice(c.used, r.other.arena.Bytes-c.used)
-	inputs := int64(s.first.count) * fr.Bytes
-	return v, enqueue(r.other.m, func(q *steps) {
-		n := r.layout.Counts
-		q.selectBits(r.witness.bits, s.bits, v.bits.Words)
-		q.selectElements(r.witness.inputs, n.Inputs, s.first, v.others.Memory)
-		q.selectElements(r.witness.elements, n.Aux-n.Bits, s.elements, v.others.Memory.Slice(inputs, v.others.Memory.Bytes-inputs))
-	})
-}
-
-func (r *proof) queryL(ctx context.Context) (err error) {
-	r.sums.L, err = r.sumG1(ctx, &r.key.l, r.all())
-	return err
-}
-
-func (r *proof) queryA(ctx context.Context) error {
-	v, err := r.selected(&r.key.selA, &r.sets.a)
-	if err == nil {
-		r.sums.A, err = r.sumG1(ctx, &r.key.a, v)
-	}
-	return err
-}
-
-func (r *proof) queryB(ctx context.Context) error {
-	v, err := r.selected(&r.key.selB, &r.sets.b)
-	if err == nil {
-		r.sums.B1, err = r.sumG1(ctx, &r.key.b1, v)
-	}
-	if err == nil {
-		r.sums.B2, err = r.sumG2(ctx, &r.key.b2, v)
-	}
-	return err
-}
-
-// sumG1 is the sum over both lists of a query.
-func (r *proof) sumG1(ctx context.Context, q *query, v values) (sum bls12381.G1Affine, err error) {
-	s := r.other.m.summer()
-	bits, err := s.BitsG1(ctx, q.bits, v.bits, v.scratch)
-	if err != nil {
-		return sum, fmt.Errorf("query %s: %w", q.name, err)
-	}
-	others, err := s.MSMG1(ctx, q.others, v.others, v.scratch)
-	if err != nil {
-		return sum, fmt.Errorf("query %s: %w", q.name, err)
-	}
-	sum.Add(&bits, &others)
-	return sum, nil
-}
-
-func (r *proof) sumG2(ctx context.Context, q *query, v values) (sum bls12381.G2Affine, err error) {
-	s := r.other.m.summer()
-	bits, err := s.BitsG2(ctx, q.bits, v.bits, v.scratch)
-	if err != nil {
-		return sum, fmt.Errorf("query %s: %w", q.name, err)
-	}
-	others, err := s.MSMG2(ctx, q.others, v.others, v.scratch)
-	if err != nil {
-		return sum, fmt.Errorf("query %s: %w", q.name, err)
-	}
-	sum.Add(&bits, &others)
-	return sum, nil
 }

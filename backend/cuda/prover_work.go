@@ -28,6 +28,9 @@ type prover struct {
 	held   holding
 	rows   rows
 	key    deviceKey
+	bad    gpu.Memory // count of wrong points that were read from a file
+	feed   *feed      // if the key does not stay on the device
+	pinned []*hostList
 	tables quotienter
 	works  []*workspace
 	free   chan *workspace // those not in use
@@ -61,18 +64,18 @@ func newProver(m machine, circuit *r1cs.Compiled, limit int64, o Options) (*prov
 // allocateKey takes the memory for the points, and brings the sets and the rows.
 func (p *prover) allocateKey(ctx context.Context) (err error) {
 	h := &p.held
-	if p.key.h, err = h.alloc(aligned(int64(p.layout.Shape.H) * curveG1.point)); err != nil {
-		return err
-	}
-	for _, q := range []struct {
-		to   *query
-		name string
-		cv   curve
-		m    *members
-	}{{&p.key.l, StageL, curveG1, &p.sets.l}, {&p.key.a, StageA, curveG1, &p.sets.a}, {&p.key.b1, "b_g1", curveG1, &p.sets.b}, {&p.key.b2, "b_g2", curveG2, &p.sets.b}} {
-		if *q.to, err = newQuery(h, q.name, q.cv, q.m); err != nil {
-			return err
+	p.key.h = list{query: StageH, curve: curveG1, n: p.layout.Shape.H}
+	p.key.l, p.key.a = newQuery(StageL, curveG1, &p.sets.l), newQuery(StageA, curveG1, &p.sets.a)
+	p.key.b1, p.key.b2 = newQuery("b_g1", curveG1, &p.sets.b), newQuery("b_g2", curveG2, &p.sets.b)
+	for _, name := range queryNames {
+		for _, l := range p.key.lists(name) {
+			if err := p.allocateList(ctx, l); err != nil {
+				return fmt.Errorf("query %s: %w", name, err)
+			}
 		}
+	}
+	if p.bad, err = h.alloc(4); err != nil {
+		return err
 	}
 	if p.key.selA, err = newSel(ctx, h, &p.sets.a); err != nil {
 		return err
@@ -84,8 +87,30 @@ func (p *prover) allocateKey(ctx context.Context) (err error) {
 	return err
 }
 
+// allocateList takes memory on the device or on the host.
+func (p *prover) allocateList(ctx context.Context, l *list) (err error) {
+	if !p.plan.away[l.query] {
+		l.mem, err = p.held.alloc(aligned(l.bytes()))
+		return err
+	}
+	l.step = stepOf(l.n, l.curve.point, p.plan.Slice)
+	if !p.plan.Pinned {
+		return nil // read will find it in the file
+	}
+	pinned, err := newHostList(ctx, p.machine, l.bytes())
+	if err == nil {
+		l.home, p.pinned = pinned, append(p.pinned, pinned)
+	}
+	return err
+}
+
 // allocateWork takes the memory for the work on assignments.
 func (p *prover) allocateWork() (err error) {
+	if p.plan.Slice > 0 {
+		if p.feed, err = newFeed(&p.held, p.machine, p.plan.Slice); err != nil {
+			return err
+		}
+	}
 	if p.tables, err = p.machine.quotient(p.layout.LogM, p.plan.full); err != nil {
 		return err
 	}
@@ -101,14 +126,62 @@ func (p *prover) allocateWork() (err error) {
 	return nil
 }
 
-// read brings the key's points.
+// read brings the key's points, and looks at those that do not stay.
 func (p *prover) read(ctx context.Context, key *srs.Key, progress func(float64)) error {
 	r, err := newKeyReader(p.machine, p.works[0].arena, p.layout.Counts)
 	if err != nil {
 		return err
 	}
-	r.report = progress
-	return r.load(ctx, &p.key, key, p.sets)
+	r.report, r.total = progress, curveG1.point*int64(key.H.N+key.L.N+key.A.N+key.B1.N)+curveG2.point*int64(key.B2.N)
+	if err := r.load(ctx, &p.key, key, p.sets, p.plan); err != nil {
+		return err
+	}
+	if err := p.readAway(ctx, key, r); err != nil {
+		return err
+	}
+	return r.check(ctx, key)
+}
+
+// readAway brings the points of queries that do not stay to the device once: they
+// are checked, and put into the device's form where they are kept in pinned memory.
+func (p *prover) readAway(ctx context.Context, key *srs.Key, r *keyReader) error {
+	from := map[string]srs.Query{"h": key.H, "l": key.L, "a": key.A, "b_g1": key.B1, "b_g2": key.B2}
+	who := map[string]*members{"l": &p.sets.l, "a": &p.sets.a, "b_g1": &p.sets.b, "b_g2": &p.sets.b}
+	for _, name := range queryNames {
+		if !p.plan.away[name] {
+			continue
+		}
+		for _, l := range p.key.lists(name) {
+			if err := p.readList(ctx, l, newFileList(from[name], l, who[name], r.bad), r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *prover) readList(ctx context.Context, l *list, file *fileList, r *keyReader) (err error) {
+	l.slices(func(at, n int) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return
+		}
+		to := p.feed.buffers[0].Slice(0, int64(n)*l.curve.point)
+		if err = file.bring(ctx, p.machine, to, l, at); err != nil {
+			return
+		}
+		if h, ok := l.home.(*hostList); ok {
+			err = h.keep(p.machine, int64(at)*l.curve.point, to)
+		}
+		r.read(to.Bytes)
+	})
+	if l.home == nil {
+		file.bad = p.bad
+		l.home = file
+	}
+	return err
 }
 
 // workspace is the memory and the streams for one assignment.
@@ -116,8 +189,10 @@ type workspace struct {
 	lane               // for the quotient and the sum over h
 	other   lane       // for the other sums; without a second lane the same as the first
 	tables  quotienter // on the first lane
-	witness witness
-	vectors int64 // bytes of a vector
+	witness witness    // where the whole key is on the device
+	sizes   [3]int64   // bytes of a witness: bits, elements, inputs
+	needed  int64      // of all three
+	vectors int64      // bytes of a vector
 	opened  []machine
 }
 
@@ -148,19 +223,31 @@ func (w *workspace) open(p *prover, first bool) (err error) {
 		}
 	}
 	n := p.layout.Counts
-	for _, a := range []struct {
-		to    *gpu.Memory
-		bytes int64
-	}{
-		{&w.witness.bits, int64((n.Bits+63)/64) * 8}, {&w.witness.elements, int64(n.Aux-n.Bits) * fr.Bytes}, {&w.witness.inputs, int64(n.Inputs) * fr.Bytes},
-	} {
-		mem, err := p.held.alloc(aligned(a.bytes))
-		if err != nil {
-			return err
-		}
-		*a.to = gpu.Memory{Ptr: mem.Ptr, Bytes: a.bytes}
+	w.sizes = [3]int64{int64((n.Bits+63)/64) * 8, int64(n.Aux-n.Bits) * fr.Bytes, int64(n.Inputs) * fr.Bytes}
+	c := carver{dry: true}
+	w.carve(&c)
+	if w.needed = c.used; p.plan.Slice > 0 {
+		return nil
 	}
-	return nil
+	mem, err := p.held.alloc(w.needed)
+	if err == nil {
+		w.witness = w.placed(mem)
+	}
+	return err
+}
+
+// carve cuts the memory of a witness.
+func (w *workspace) carve(c *carver) (out witness) {
+	for i, to := range []*gpu.Memory{&out.bits, &out.elements, &out.inputs} {
+		mem := c.take(w.sizes[i])
+		*to = gpu.Memory{Ptr: mem.Ptr, Bytes: w.sizes[i]}
+	}
+	return out
+}
+
+// placed is a witness at the beginning of memory that has room for it.
+func (w *workspace) placed(mem gpu.Memory) witness {
+	return w.carve(&carver{mem: mem.Slice(0, w.needed)})
 }
 
 // machine is the prover's own or another of the same device.
@@ -228,6 +315,10 @@ func (p *prover) Close() (err error) {
 		for _, w := range p.works {
 			errs = append(errs, w.close())
 		}
+		errs = append(errs, p.feed.close())
+		for _, h := range p.pinned {
+			errs = append(errs, h.free())
+		}
 		if p.tables != nil {
 			errs = append(errs, p.tables.close())
 		}
@@ -239,7 +330,8 @@ func (p *prover) Close() (err error) {
 var errClosed = errors.New("prover is closed")
 
 // Sums implements [backend.Prover]. As many assignments are worked on at a time as
-// there are workspaces.
+// there are workspaces; of a key that is streamed, rounds of several share what is
+// brought.
 func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(string, float64)) ([]backend.Sums, error) {
 	for i, w := range ws {
 		if err := p.circuit.Fits(w); err != nil {
@@ -250,11 +342,14 @@ func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(
 	m := &meter{report: progress, total: float64(len(ws))}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(p.plan.works)
-	for i, w := range ws {
+	for from := 0; from < len(ws); from += p.plan.Round {
+		r := &round{prover: p, meter: m}
+		for i := from; i < min(from+p.plan.Round, len(ws)); i++ {
+			r.proofs = append(r.proofs, &proof{w: ws[i], number: i, sums: &out[i]})
+		}
 		g.Go(func() error {
-			err := p.sums(gctx, &proof{prover: p, w: w, sums: &out[i], meter: m})
-			if err != nil {
-				return fmt.Errorf("circuit %s, assignment %d of %d: %w", p.circuit.Name(), i, len(ws), err)
+			if err := p.sums(gctx, r); err != nil {
+				return fmt.Errorf("circuit %s, assignments %d to %d of %d: %w", p.circuit.Name(), from, from+len(r.proofs)-1, len(ws), err)
 			}
 			return nil
 		})
@@ -265,8 +360,8 @@ func (p *prover) Sums(ctx context.Context, ws []*r1cs.Assignment, progress func(
 	return out, nil
 }
 
-// sums runs one assignment in the next free workspace.
-func (p *prover) sums(ctx context.Context, r *proof) error {
+// sums runs a round in the next free workspace.
+func (p *prover) sums(ctx context.Context, r *round) error {
 	select {
 	case <-p.closed:
 		return errClosed
@@ -293,10 +388,12 @@ const quietLimit = 10 * time.Second
 
 // quiet waits until nothing of a failed proof runs any more, so that another may
 // use the workspace. If it does not end, the device is given up.
-func (w *workspace) quiet() error {
+func (w *workspace) quiet() error { return quiet(w.m, w.other.m) }
+
+func quiet(list ...machine) error {
 	ctx, cancel := context.WithTimeout(context.Background(), quietLimit)
 	defer cancel()
-	for _, m := range []machine{w.m, w.other.m} {
+	for _, m := range list {
 		if err := settle(ctx, m); errors.Is(err, context.DeadlineExceeded) {
 			return m.giveUp(fmt.Errorf("work on it does not end, %v after it was cancelled", quietLimit))
 		}

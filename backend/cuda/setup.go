@@ -22,8 +22,10 @@ type Secrets struct {
 }
 
 // Setup makes the key of a circuit from known secrets in device memory, the same
-// points as groth16.Setup, and a prover that holds it. The points never leave the
-// device; the verifying key is returned.
+// points as groth16.Setup, and a prover that holds it. The points stay on the device,
+// or in pinned memory where the key is streamed; the verifying key is returned.
+// While it is made, exponents take three field elements a variable and more beyond
+// the plan.
 func (b *Backend) Setup(ctx context.Context, circuit *r1cs.Compiled, s *Secrets, progress func(stage string, done float64)) (backend.Prover, *srs.VerifyingKey, error) {
 	p, err := b.open(circuit)
 	if err != nil {
@@ -60,6 +62,7 @@ type generator struct {
 	selected  gpu.Memory    // exponents of one list
 	tables    [2]gpu.Memory // of the generators of G1 and G2
 	scratch   gpu.Memory    // for multiplications
+	piece     gpu.Memory    // points on their way to the host
 }
 
 // variables is how many exponents a matrix has.
@@ -68,6 +71,9 @@ func (g *generator) variables() int64 {
 }
 
 func (g *generator) run(ctx context.Context) (vk *srs.VerifyingKey, err error) {
+	if g.plan.Slice > 0 && !g.plan.Pinned {
+		return nil, fmt.Errorf("%w: %d MiB of points have no file to stay in, and may not be pinned", gpu.ErrOutOfMemory, g.plan.HostTotal()>>20)
+	}
 	if err := g.allocateKey(ctx); err != nil {
 		return nil, err
 	}
@@ -201,6 +207,11 @@ func (g *generator) points(ctx context.Context) (*srs.VerifyingKey, error) {
 	if g.selected, err = g.temp.alloc(most * fr.Bytes); err != nil {
 		return nil, err
 	}
+	if g.plan.Slice > 0 {
+		if g.piece, err = g.temp.alloc(min(most, setupPass) * curveG2.point); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.makeTables(ctx, int(most)); err != nil {
 		return nil, err
 	}
@@ -261,6 +272,30 @@ func (g *generator) multiply(ctx context.Context, cv curve, exponents gpu.Memory
 	return g.machine.summer().FixedG1(ctx, g.tables[0], k, out, g.scratch)
 }
 
+// makeList makes the points of a list where they belong, on the device or in pinned
+// memory.
+func (g *generator) makeList(ctx context.Context, l *list, exponents gpu.Memory) error {
+	h, away := l.home.(*hostList)
+	if !away {
+		return g.multiply(ctx, l.curve, exponents, l.n, l.mem)
+	}
+	for from := int64(0); from < int64(l.n); from += setupPass {
+		n := min(setupPass, int64(l.n)-from)
+		to := g.piece.Slice(0, n*l.curve.point)
+		if err := g.multiply(ctx, l.curve, exponents.Slice(from*fr.Bytes, n*fr.Bytes), int(n), to); err != nil {
+			return err
+		}
+		if err := h.keep(g.machine, from*l.curve.point, to); err != nil {
+			return err
+		}
+		// The points are made on the sums' stream, and copied on the machine's.
+		if err := settle(ctx, g.machine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (g *generator) pointsH(ctx context.Context) error {
 	n := g.layout.Shape.H
 	err := enqueue(g.machine, func(s *steps) {
@@ -269,7 +304,7 @@ func (g *generator) pointsH(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.multiply(ctx, curveG1, g.selected, n, g.key.h)
+	return g.makeList(ctx, &g.key.h, g.selected)
 }
 
 // parts are the exponents of inputs, bits and elements.
@@ -284,14 +319,14 @@ func (g *generator) query(ctx context.Context, q *query, exponents gpu.Memory, s
 	n := g.layout.Counts
 	inputs, bits, elements := g.parts(exponents)
 	if s == nil {
-		if err := g.multiply(ctx, q.curve, bits, q.nBits, q.bits); err != nil {
+		if err := g.makeList(ctx, &q.bits, bits); err != nil {
 			return err
 		}
-		return g.multiply(ctx, q.curve, elements, q.nOther, q.others)
+		return g.makeList(ctx, &q.others, elements)
 	}
 	err := enqueue(g.machine, func(t *steps) { t.selectElements(bits, n.Bits, s.bits, g.selected) })
 	if err == nil {
-		err = g.multiply(ctx, q.curve, g.selected, q.nBits, q.bits)
+		err = g.makeList(ctx, &q.bits, g.selected)
 	}
 	if err == nil {
 		err = enqueue(g.machine, func(t *steps) {
@@ -303,7 +338,7 @@ func (g *generator) query(ctx context.Context, q *query, exponents gpu.Memory, s
 	if err != nil {
 		return err
 	}
-	return g.multiply(ctx, q.curve, g.selected, q.nOther, q.others)
+	return g.makeList(ctx, &q.others, g.selected)
 }
 
 // verifyingKey computes its points on the host but for ic.

@@ -72,23 +72,16 @@ func newTestProver(t *testing.T, circuit *r1cs.Compiled) *prover {
 // samePoints compares all lists of two provers' keys.
 func samePoints(t *testing.T, a, b *prover) {
 	t.Helper()
-	type list struct {
-		name string
-		mem  gpu.Memory
-		n    int64
-	}
-	lists := func(p *prover) (out []list) {
-		out = append(out, list{"h", p.key.h, int64(p.layout.Shape.H) * curveG1.point})
-		for _, q := range []*query{&p.key.l, &p.key.a, &p.key.b1, &p.key.b2} {
-			out = append(out, list{q.name + " of bits", q.bits, int64(q.nBits) * q.curve.point})
-			out = append(out, list{q.name + " of elements", q.others, int64(q.nOther) * q.curve.point})
+	lists := func(p *prover) (out []*list) {
+		for _, name := range queryNames {
+			out = append(out, p.key.lists(name)...)
 		}
 		return out
 	}
 	la, lb := lists(a), lists(b)
 	for i := range la {
-		if la[i].n != lb[i].n || !bytes.Equal(fetch(t, a.machine, la[i].mem, la[i].n), fetch(t, b.machine, lb[i].mem, lb[i].n)) {
-			t.Errorf("points of %s differ", la[i].name)
+		if n := la[i].bytes(); n != lb[i].bytes() || !bytes.Equal(fetch(t, a.machine, la[i].mem, n), fetch(t, b.machine, lb[i].mem, n)) {
+			t.Errorf("points of %s (bits: %t) differ", la[i].query, la[i].bits)
 		}
 	}
 }
