@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"cuzk/backend"
 	"cuzk/backend/conformance"
@@ -50,6 +51,48 @@ func TestConformance(t *testing.T) {
 // memory.
 func TestConformanceOneLane(t *testing.T) {
 	conformance.Run(t, func(t testing.TB) backend.Backend { return openFirst(t, Options{Lanes: 1, Memory: 2 << 30}) })
+}
+
+// TestConformanceStreamed is the same with keys that are streamed in small slices,
+// from pinned memory and from the key file.
+func TestConformanceStreamed(t *testing.T) {
+	for name, pinned := range map[string]int64{"pinned": 1 << 30, "file": -1} {
+		t.Run(name, func(t *testing.T) {
+			conformance.Run(t, func(t testing.TB) backend.Backend {
+				return openFirst(t, Options{Memory: 2 << 30, Pinned: pinned, slice: tinySlice})
+			})
+		})
+	}
+}
+
+// TestStreamCancelled cancels streamed proofs at different times; openFirst sees to
+// it that nothing is left.
+func TestStreamCancelled(t *testing.T) {
+	b := openFirst(t, Options{Memory: 4 << 30, slice: 1 << 20})
+	ctx, c := context.Background(), &conformance.Mixed{Inputs: 5, Groups: 3000, Seed: 7}
+	circuit, secrets := conformance.Compile(t, c), Secrets(*groth16.InsecureSecrets())
+	p, _, err := b.Setup(ctx, circuit, &secrets, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ws := []*r1cs.Assignment{r1cs.Run(c).Assignment()}
+	want, err := p.Sums(ctx, ws, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ms := range 20 {
+		short, cancel := context.WithTimeout(ctx, time.Duration(ms)*2*time.Millisecond)
+		if _, err := p.Sums(short, ws, nil); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("cancelled after %d ms: %v", 2*ms, err)
+		}
+		cancel()
+	}
+	got, err := p.Sums(ctx, ws, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameSums(t, "after cancelled calls", got, want)
 }
 
 // TestProverSelfTest runs the self-test on a GPU.
