@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"cuzk/internal/offheap"
 	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/synth"
 )
+
+// What a witness leaves unwritten must show.
+func init() { offheap.Poison = true }
 
 const requests = "../testdata/requests"
 

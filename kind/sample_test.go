@@ -140,6 +140,7 @@ func BenchmarkSampleWitness(b *testing.B) {
 		{Circuit: "porep-32GiB", Registered: "StackedDrg32GiBV1_1", Seed: 7},
 		{Circuit: "update-32GiB", Registered: "StackedDrg32GiBV1", Seed: 7},
 		{Circuit: "winning-32GiB", Registered: "StackedDrgWinning32GiBV1", Seed: 7, Sectors: 1},
+		{Circuit: "window-32GiB", Registered: "StackedDrgWindow32GiBV1_2", Seed: 7, Sectors: 2349},
 	} {
 		j := sampleJob(b, &g)
 		blank, err := Blank(j.Circuit)

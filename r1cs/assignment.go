@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+
+	"cuzk/internal/offheap"
 )
 
 // Assignment is the compact witness of one circuit: the values of all
@@ -28,6 +30,14 @@ func NewAssignment(c Counts) *Assignment {
 	if c.Inputs > 0 {
 		a.Inputs[0].SetOne()
 	}
+	return a
+}
+
+// UnsetAssignment is NewAssignment with elements of any value: for who writes every
+// one of them.
+func UnsetAssignment(c Counts) *Assignment {
+	a := NewAssignment(Counts{Inputs: c.Inputs, Bits: c.Bits, Aux: c.Bits, Rows: c.Rows})
+	a.Elements = offheap.Uncleared[fr.Element](c.Aux - c.Bits)
 	return a
 }
 

@@ -10,10 +10,14 @@ import (
 	"cuzk/gadget/merkle"
 	"cuzk/gadget/poseidon"
 	"cuzk/internal/circuittest"
+	"cuzk/internal/offheap"
 	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/sector"
 )
+
+// What a witness leaves unwritten must show.
+func init() { offheap.Poison = true }
 
 const circuits = "../../testdata/circuits.jsonl"
 

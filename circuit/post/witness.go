@@ -24,7 +24,7 @@ func (c *Circuit) Witness(ctx context.Context, compiled *r1cs.Compiled) (*r1cs.A
 	total := compiled.Counts()
 	n := len(c.sectors)
 	per := r1cs.Counts{Inputs: (total.Inputs - 1) / n, Aux: total.Aux / n, Bits: total.Bits / n}
-	a := r1cs.NewAssignment(total)
+	a := r1cs.UnsetAssignment(total)
 	place := func(i int) r1cs.Place { return r1cs.Place{Input: 1}.Plus(i, per) }
 	own, copies := c.distinct()
 	size := c.batch()

@@ -7,11 +7,12 @@
 //
 // Invariants:
 //
-//  1. Memory is zero when it is handed out, and begins a page.
+//  1. Memory of Make is zero when it is handed out, and begins a page.
 //  2. Elements hold no pointers: the collector does not look here.
 package offheap
 
 import (
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -46,6 +47,49 @@ func Make[T any](n int) []T {
 	mapped[&b[0]] = b
 	inUse += int64(size)
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
+}
+
+// Poison makes Uncleared fill memory with ones, for tests that look for values that
+// nobody writes. It is set before anything else runs.
+var Poison bool
+
+// Uncleared is make([]T, n) in the collected heap, but with values left over from
+// earlier use where the heap has such memory: clearing gigabytes that are written
+// in full anyway takes one core a good part of a second. Large ones ask for huge
+// pages. It needs no Free. T must not contain pointers.
+func Uncleared[T any](n int) []T {
+	var t T
+	size := n * int(unsafe.Sizeof(t))
+	if size < small {
+		return make([]T, n)
+	}
+	// A builder's buffer is the one allocation of the language that is not cleared.
+	// A large one begins a page.
+	var b strings.Builder
+	b.Grow(size)
+	b.WriteByte(0)
+	first := unsafe.StringData(b.String())
+	mem := unsafe.Slice(first, size)
+	advise(mem)
+	if Poison {
+		for i := range mem {
+			mem[i] = 0xff
+		}
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(first)), n)
+}
+
+// hugePage is the size of the pages asked for.
+const hugePage = 2 << 20
+
+// advise asks for huge pages in the part of b that can have them; a system without
+// them answers with an error, and nothing changes.
+func advise(b []byte) {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	skip := -int(at) & (hugePage - 1)
+	if n := (len(b) - skip) &^ (hugePage - 1); skip < len(b) && n > 0 {
+		_ = unix.Madvise(b[skip:skip+n], unix.MADV_HUGEPAGE)
+	}
 }
 
 // Free gives back a slice that Make returned; its length and capacity may have

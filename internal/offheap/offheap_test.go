@@ -39,3 +39,24 @@ func TestFreeLeavesOthersAlone(t *testing.T) {
 	Free[int](nil)
 	s[0] = 1
 }
+
+func TestUncleared(t *testing.T) {
+	Poison = true
+	defer func() { Poison = false }()
+	for _, n := range []int{0, 1, 100, 100_003, 1 << 20} {
+		s := Uncleared[[3]uint64](n)
+		if len(s) != n {
+			t.Fatalf("%d elements, want %d", len(s), n)
+		}
+		set := 24*n >= small
+		for i := range s {
+			if (s[i] == [3]uint64{^uint64(0), ^uint64(0), ^uint64(0)}) != set {
+				t.Fatalf("element %d of %d is %x", i, n, s[i])
+			}
+			s[i][1] = uint64(i) // all of it may be written
+		}
+		if set && uintptr(unsafe.Pointer(&s[0]))%4096 != 0 {
+			t.Error("not at the start of a page")
+		}
+	}
+}
