@@ -67,6 +67,9 @@ porep-32GiB, and takes about 20 s of a core for each of its partitions.`,
   # a full WindowPoSt partition of 2,349 sectors, three times
   cuzk bench full --kind window --size 32GiB --runs 3 --json
 
+  # as a card of 24 GiB proves it, the key streamed
+  cuzk bench full --kind porep --size 32GiB --memory 24000
+
   # without a GPU
   cuzk bench full --kind winning --size 2KiB --cpu`,
 		Args: exactly(),
@@ -122,6 +125,7 @@ type fullBench struct {
 	circuit *r1cs.Compiled
 	vk      *srs.VerifyingKey
 	prover  backend.Prover
+	round   int          // partitions that are proved in one call
 	pinned  func() int64 // host memory that the device reads, now
 	close   func() error
 }
@@ -131,7 +135,7 @@ func benchFull(cmd *cobra.Command, f *benchFullFlags) error {
 	if err != nil {
 		return err
 	}
-	b := &fullBench{u: newUI(cmd), f: f, id: id, r: newFullReport(id, f)}
+	b := &fullBench{u: newUI(cmd), f: f, id: id, r: newFullReport(id, f), round: 1}
 	err = b.run(cmd.Context())
 	b.u.done()
 	if err != nil {
@@ -225,7 +229,11 @@ func (b *fullBench) openKey(ctx context.Context) error {
 	}
 	b.step("key made", begun)
 	if p, ok := b.prover.(interface{ Plan() *gpu.Plan }); ok {
-		b.r.Plan, _ = planOf(p.Plan(), nil)
+		plan := p.Plan()
+		b.r.Plan, _ = planOf(plan, nil)
+		if plan.Slice > 0 {
+			b.round = plan.Round
+		}
 	}
 	return nil
 }

@@ -36,24 +36,27 @@ func (b *fullBench) proveAll(parent context.Context, run int) error {
 	}
 	check := time.Since(begun)
 	g.Go(func() error { return b.makeWitnesses(ctx, witnesses) })
-	var mu sync.Mutex
+	var taking, mu sync.Mutex
 	done := 0
 	// One goroutine more than the device works on: it waits at the door while the
 	// proofs of the others are blinded and verified.
 	for range b.f.works + 1 {
 		g.Go(func() error {
-			for m := range witnesses {
-				proof, line, err := b.proveOne(ctx, begun, m)
-				if err != nil {
-					return fmt.Errorf("partition %d: %w", b.job.Partitions[m.index].Index, err)
+			for {
+				taking.Lock()
+				ms := take(witnesses, b.round)
+				taking.Unlock()
+				if len(ms) == 0 {
+					return nil
 				}
-				proofs[m.index], lines[m.index] = *proof, *line
+				if err := b.proveRound(ctx, begun, ms, proofs, lines); err != nil {
+					return err
+				}
 				mu.Lock()
-				done++
+				done += len(ms)
 				b.u.share(fmt.Sprintf("run %d of %d, proofs", run+1, b.f.runs), float64(done)/float64(n))
 				mu.Unlock()
 			}
-			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -94,19 +97,38 @@ func (b *fullBench) makeWitnesses(parent context.Context, to chan<- made) error 
 	return g.Wait()
 }
 
-func (b *fullBench) proveOne(ctx context.Context, begun time.Time, m made) (*groth16.Proof, *partitionLine, error) {
+// take waits for so many witnesses, or for all that still come.
+func take(from <-chan made, most int) (out []made) {
+	for m := range from {
+		if out = append(out, m); len(out) == most {
+			break
+		}
+	}
+	return out
+}
+
+// proveRound proves the partitions of a round in one call: where the key is streamed
+// it then comes once for all of them.
+func (b *fullBench) proveRound(ctx context.Context, begun time.Time, ms []made, proofs []groth16.Proof, lines []partitionLine) error {
 	start := time.Now()
-	r, err := groth16.Prove(ctx, b.prover, b.vk, []*r1cs.Assignment{m.w}, benchBlinding, nil)
+	var ws []*r1cs.Assignment
+	for _, m := range ms {
+		ws = append(ws, m.w)
+	}
+	r, err := groth16.Prove(ctx, b.prover, b.vk, ws, benchBlinding, nil)
 	if err != nil {
-		return nil, nil, err
+		return fmt.Errorf("%s from number %d: %w", plural(len(ms), "partition"), b.job.Partitions[ms[0].index].Index, err)
 	}
-	line := &partitionLine{Partition: b.job.Partitions[m.index].Index, Ended: time.Since(begun).Seconds()}
-	line.Stages = append(line.Stages, fullStep{"witness", m.took.Seconds()})
-	for _, t := range r.Timings[0] {
-		line.Stages = append(line.Stages, fullStep{t.Stage, t.Took.Seconds()})
+	for i, m := range ms {
+		line := partitionLine{Partition: b.job.Partitions[m.index].Index, Ended: time.Since(begun).Seconds()}
+		line.Stages = append(line.Stages, fullStep{"witness", m.took.Seconds()})
+		for _, t := range r.Timings[i] {
+			line.Stages = append(line.Stages, fullStep{t.Stage, t.Took.Seconds()})
+		}
+		line.Stages = append(line.Stages, fullStep{"proof, waiting included", time.Since(start).Seconds()})
+		proofs[m.index], lines[m.index] = r.Proofs[i], line
 	}
-	line.Stages = append(line.Stages, fullStep{"proof, waiting included", time.Since(start).Seconds()})
-	return &r.Proofs[0], line, nil
+	return nil
 }
 
 // keep holds the proofs of a run against those of the first.

@@ -111,6 +111,9 @@ func (r *fullReport) walls() []string {
 
 func (r *fullReport) memory() [][]string {
 	last := [][]string{{"host memory pinned for the device", bytes(r.Pinned)}, {"device memory of key and work", bytes(r.ProverBytes)}}
+	if r.Plan != nil && r.Plan.Streamed != "" {
+		last = append(last, []string{"key streamed", fmt.Sprintf("%s from %s", bytes(r.Plan.HostTotal), r.Plan.Streamed)})
+	}
 	if r.Machine.Card == "" {
 		last = [][]string{{"memory of the prover", bytes(r.ProverBytes)}}
 	}

@@ -42,9 +42,10 @@ processor, on edge cases and random values, and proves a small circuit with
 everything in it. The daemon tests a device too before it uses it.
 
 --plan says what a key and the work on a proof would take of a device's memory,
-item by item; nothing is allocated. With --memory it is for a device that may use
-so much, and none is needed: the card is then an H200, or one with --sms
-multiprocessors.
+item by item; nothing is allocated. A key that does not fit is brought from the
+host slice by slice, and the plan says what that takes. With --memory it is for a
+device that may use so much, and none is needed: the card is then an H200, or one
+with --sms multiprocessors.
 
 Exit codes:
   0  at least one device, and all is well with every one
@@ -55,8 +56,9 @@ Exit codes:
   # does this card compute rightly?
   cuzk devices --self-test
 
-  # does a 32 GiB PoRep fit a card of 80 GiB?
-  cuzk devices --plan porep-32GiB --memory 81920`,
+  # does the key of a 32 GiB PoRep stay on a card of 80 GiB? on one of 24 GiB?
+  cuzk devices --plan porep-32GiB --memory 81000
+  cuzk devices --plan porep-32GiB --memory 24000`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return devices(cmd, &f) },
 	}

@@ -76,6 +76,10 @@ type planLine struct {
 	Cap     int64      `json:"cap_bytes"`
 	Reason  string     `json:"reason,omitempty"` // why nothing fits
 
+	Streamed  string     `json:"streamed_from,omitempty"` // where a key is that does not stay on the device
+	Host      []planItem `json:"streamed,omitempty"`
+	HostTotal int64      `json:"streamed_bytes,omitempty"`
+
 	text string
 }
 
@@ -93,11 +97,22 @@ func planOf(p *gpu.Plan, err error) (*planLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &planLine{Circuit: p.Circuit, Items: []planItem{}, Total: p.Total(), Cap: p.Cap, text: p.String()}
-	for _, i := range p.Items {
-		l.Items = append(l.Items, planItem{i.Name, i.Bytes, i.Note})
+	l := &planLine{Circuit: p.Circuit, Items: planItems(p.Items), Total: p.Total(), Cap: p.Cap, text: p.String()}
+	if p.Slice > 0 {
+		l.Streamed, l.Host, l.HostTotal = "the key file", planItems(p.Host), p.HostTotal()
+		if p.Pinned {
+			l.Streamed = "pinned host memory"
+		}
 	}
 	return l, nil
+}
+
+func planItems(list []gpu.PlanItem) []planItem {
+	out := []planItem{}
+	for _, i := range list {
+		out = append(out, planItem{i.Name, i.Bytes, i.Note})
+	}
+	return out
 }
 
 // sayPlan prints a plan for a card that need not be there.
