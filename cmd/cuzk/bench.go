@@ -28,13 +28,18 @@ func newBenchCmd() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "bench",
 		Short: "Measure what this machine proves, and check that it proves rightly",
-		Long: `Bench proves made-up or shipped requests under INSECURE keys with fixed r and s,
-so that the proofs of one machine, or of one way to make them, can be compared
-with those of another byte for byte, and says how long each stage took.
+		Long: `Bench measures, and checks each proof that it makes or is given.
 
 Begin with "cuzk bench full": a whole request of any size, with everything made in
-place. The others are for whoever works on the provers.`,
-	}, newBenchFullCmd(), newBenchGPUCmd(), newBenchDirectCmd())
+place. It proves made-up or shipped requests under INSECURE keys with fixed r and
+s, so that the proofs of one machine, or of one way to make them, can be compared
+with those of another byte for byte; so do gpu and direct, which are for whoever
+works on the provers.
+
+Single, batch, stress and queue measure a daemon as its clients see it: a running
+one, or one that they start.`,
+	}, newBenchFullCmd(), newBenchGPUCmd(), newBenchDirectCmd(),
+		newBenchSingleCmd(), newBenchBatchCmd(), newBenchStressCmd(), newBenchQueueCmd())
 }
 
 type benchDirectFlags struct {

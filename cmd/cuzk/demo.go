@@ -67,14 +67,18 @@ With --all it also proves a PoRep and a SnapDeals update. Their keys are 1.1 GB 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd, &f) },
 	}
-	dir := filepath.Join(os.TempDir(), "cuzk-demo")
-	if user, err := os.UserCacheDir(); err == nil {
-		dir = filepath.Join(user, "cuzk", "demo")
-	}
-	cmd.Flags().StringVar(&f.dir, "dir", dir, "`directory` for keys, compiled circuits and proofs")
+	cmd.Flags().StringVar(&f.dir, "dir", demoDir(), "`directory` for keys, compiled circuits and proofs")
 	cmd.Flags().BoolVar(&f.all, "all", false, "prove all four kinds; the first run makes keys of 1.8 GB")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
+}
+
+// demoDir is where everything of the demonstration is kept.
+func demoDir() string {
+	if user, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(user, "cuzk", "demo")
+	}
+	return filepath.Join(os.TempDir(), "cuzk-demo")
 }
 
 // demoLine is the JSON form of one proof of the demonstration.

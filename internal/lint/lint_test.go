@@ -29,7 +29,7 @@ var layers = map[string]int{
 	"kind": 6, "job": 6,
 	"internal/circuitcache": 7, "engine/sched": 7, "job/sqlstore": 7, "job/storetest": 7,
 	"proving": 8, "engine": 8, "cluster": 8,
-	"internal/config": 9, "server/web": 9, "server/telemetry": 9, "srs/fetch": 9, "client": 9,
+	"internal/config": 9, "server/web": 9, "server/telemetry": 9, "srs/fetch": 9, "client": 9, "internal/loadtest": 9,
 	"server": 10, "server/": 10, "daemon": 10,
 	"": 0, "cmd/": 11, "tools/": 11, "internal/lint": 11, "internal/devtest": 11,
 }
