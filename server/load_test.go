@@ -41,7 +41,7 @@ func TestTenThousandJobs(t *testing.T) {
 	(&load{clients: 200, jobs: 10000}).run(t)
 }
 
-func (l *load) run(t *testing.T) {
+func (l *load) run(t testing.TB) loadFigures {
 	l.d = boot(t, func(d *daemon) {
 		d.unit = time.Millisecond
 		d.devices = nil
@@ -65,10 +65,32 @@ func (l *load) run(t *testing.T) {
 	slices.Sort(times)
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
+	f := loadFigures{took, times[len(times)/2], times[len(times)*99/100], len(times), mem.HeapAlloc >> 20, mem.Sys >> 20}
 	t.Logf("%d jobs in %v: %d proved, %d failed, %d cancelled, %d callers left; GetStatus p50 %v, p99 %v of %d; heap %d MiB, most from the system %d MiB",
-		l.jobs, took.Round(time.Millisecond), l.proved.Load(), l.failed.Load(), l.cancelled.Load(), l.left.Load(),
-		times[len(times)/2], times[len(times)*99/100], len(times), mem.HeapAlloc>>20, mem.Sys>>20)
+		l.jobs, took.Round(time.Millisecond), l.proved.Load(), l.failed.Load(), l.cancelled.Load(), l.left.Load(), f.p50, f.p99, f.looks, f.heapMiB, f.sysMiB)
 	l.allEnded(t)
+	return f
+}
+
+// loadFigures are what a run measures.
+type loadFigures struct {
+	took, p50, p99  time.Duration // p50, p99: of GetStatus
+	looks           int
+	heapMiB, sysMiB uint64
+}
+
+// BenchmarkLoad is what docs/bench has: 10,000 jobs of 200 clients with cancels,
+// callers who leave and wrong input, against devices that take milliseconds. One
+// run is enough: -benchtime 1x.
+func BenchmarkLoad(b *testing.B) {
+	for b.Loop() {
+		f := (&load{clients: 200, jobs: 10000}).run(b)
+		b.ReportMetric(10000/f.took.Seconds(), "jobs/s")
+		b.ReportMetric(f.p50.Seconds()*1e3, "status-p50-ms")
+		b.ReportMetric(f.p99.Seconds()*1e3, "status-p99-ms")
+		b.ReportMetric(float64(f.heapMiB), "heap-MiB")
+		b.ReportMetric(float64(f.sysMiB), "system-MiB")
+	}
 }
 
 // look asks for the status all the time and notes how long answers take.
@@ -84,7 +106,7 @@ func (l *load) look(ctx context.Context) (times []time.Duration) {
 	return times
 }
 
-func (l *load) client(t *testing.T, i int) {
+func (l *load) client(t testing.TB, i int) {
 	rng := rand.New(rand.NewPCG(uint64(i), 1))
 	c, err := client.Dial(l.d.at.Listen.String(), client.Options{})
 	must(t, err)
@@ -112,7 +134,7 @@ func (l *load) client(t *testing.T, i int) {
 	}
 }
 
-func (l *load) good(t *testing.T, c *client.Client, m *cuzkv1.SubmitProofRequest) {
+func (l *load) good(t testing.TB, c *client.Client, m *cuzkv1.SubmitProofRequest) {
 	r, err := c.Prove(l.d.ctx(), m)
 	if err != nil || !fake.Valid(content("winning-post", m), 1, r.Proof) {
 		t.Errorf("%s: %v", m.RequestId, err)
@@ -120,7 +142,7 @@ func (l *load) good(t *testing.T, c *client.Client, m *cuzkv1.SubmitProofRequest
 	l.proved.Add(1)
 }
 
-func (l *load) wrong(t *testing.T, c *client.Client, m *cuzkv1.SubmitProofRequest) {
+func (l *load) wrong(t testing.TB, c *client.Client, m *cuzkv1.SubmitProofRequest) {
 	var f *client.Failed
 	if _, err := c.Prove(l.d.ctx(), m); !errors.As(err, &f) || !f.Permanent() {
 		t.Errorf("%s: %v", m.RequestId, err)
@@ -128,7 +150,7 @@ func (l *load) wrong(t *testing.T, c *client.Client, m *cuzkv1.SubmitProofReques
 	l.failed.Add(1)
 }
 
-func (l *load) cancel(t *testing.T, c *client.Client, m *cuzkv1.SubmitProofRequest) {
+func (l *load) cancel(t testing.TB, c *client.Client, m *cuzkv1.SubmitProofRequest) {
 	id, err := c.Submit(l.d.ctx(), m)
 	must(t, err)
 	was, err := c.Cancel(l.d.ctx(), id)
@@ -142,7 +164,7 @@ func (l *load) cancel(t *testing.T, c *client.Client, m *cuzkv1.SubmitProofReque
 }
 
 // allEnded waits for the jobs whose callers left, and looks at the store.
-func (l *load) allEnded(t *testing.T) {
+func (l *load) allEnded(t testing.TB) {
 	for range 1000 {
 		live, err := l.d.store.Live(l.d.ctx())
 		must(t, err)
