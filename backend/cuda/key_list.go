@@ -107,28 +107,32 @@ type fileList struct {
 	from      srs.Query
 	lead      int        // the list begins with so many points of the query, inputs
 	skip      int        // the query begins with so many points that are not of aux variables
-	all, mine ranks      // aux variables with a point, and those of the list; none for h
+	all, mine *ranks     // aux variables with a point, and those of the list; none for h
 	bad       gpu.Memory // count of wrong points
 }
 
-// newFileList finds the list's points in the query.
-func newFileList(from srs.Query, l *list, m *members, bad gpu.Memory) *fileList {
-	f := &fileList{from: from, bad: bad}
-	if m == nil {
-		f.lead = l.n
-		return f
+// fileRanks are the aux variables with a point, and those of them that are bits and
+// that are not: in memory as often as they are in different queries.
+type fileRanks struct{ all, bits, others ranks }
+
+func newFileRanks(m *members) *fileRanks {
+	others := slices.Clone(m.aux)
+	for i := range others {
+		others[i] &^= m.auxBits[i]
 	}
-	f.skip, f.all = m.first.count, newRanks(m.aux)
-	mine := m.auxBits
-	if !l.bits {
-		f.lead = f.skip
-		mine = slices.Clone(m.aux)
-		for i := range mine {
-			mine[i] &^= m.auxBits[i]
-		}
+	return &fileRanks{newRanks(m.aux), newRanks(m.auxBits), newRanks(others)}
+}
+
+// newFileList finds the list's points in the query, behind the points of inputs.
+func newFileList(from srs.Query, l *list, inputs int, r *fileRanks, bad gpu.Memory) *fileList {
+	switch {
+	case r == nil:
+		return &fileList{from: from, lead: l.n, bad: bad}
+	case l.bits:
+		return &fileList{from: from, skip: inputs, all: &r.all, mine: &r.bits, bad: bad}
+	default:
+		return &fileList{from: from, lead: inputs, skip: inputs, all: &r.all, mine: &r.others, bad: bad}
 	}
-	f.mine = newRanks(mine)
-	return f
 }
 
 // positions sets out to where points at, at+1, ... of the list are in the query.

@@ -147,12 +147,20 @@ func (p *prover) read(ctx context.Context, key *srs.Key, progress func(float64))
 func (p *prover) readAway(ctx context.Context, key *srs.Key, r *keyReader) error {
 	from := map[string]srs.Query{"h": key.H, "l": key.L, "a": key.A, "b_g1": key.B1, "b_g2": key.B2}
 	who := map[string]*members{"l": &p.sets.l, "a": &p.sets.a, "b_g1": &p.sets.b, "b_g2": &p.sets.b}
+	ranks := map[*members]*fileRanks{}
 	for _, name := range queryNames {
 		if !p.plan.away[name] {
 			continue
 		}
+		inputs, m := 0, who[name]
+		if m != nil {
+			inputs = m.first.count
+			if ranks[m] == nil {
+				ranks[m] = newFileRanks(m)
+			}
+		}
 		for _, l := range p.key.lists(name) {
-			if err := p.readList(ctx, l, newFileList(from[name], l, who[name], r.bad), r); err != nil {
+			if err := p.readList(ctx, l, newFileList(from[name], l, inputs, ranks[m], r.bad), r); err != nil {
 				return err
 			}
 		}

@@ -172,19 +172,24 @@ func daemonOptions(l *config.Loaded, log *slog.Logger) (daemon.Options, error) {
 	if err != nil {
 		return daemon.Options{}, err
 	}
-	pinned := budget.Bytes(0)
-	if len(accel) > 0 {
-		pinned = host.Bytes / 4 * 3
-	}
 	s := l.Scheduler
 	return daemon.Options{
 		StateDir: l.StateDir(), ParamsDir: l.ParamsDir(), Insecure: l.SRS.Insecure, Preload: l.SRS.Preload,
-		Host: host.Bytes, Pinned: l.Memory.PinnedBudget.Or(pinned), Accelerators: accel,
+		Host: host.Bytes, Pinned: pinnedMemory(l, host.Bytes, len(accel) > 0), Accelerators: accel,
 		KeepResults: l.Jobs.KeepProofs, SpoolLimit: l.Jobs.SpoolLimit, MinFreeDisk: l.Jobs.MinFreeDisk,
 		Sched: sched.Config{MaxJobs: s.MaxJobs, Making: s.Witnesses, Ahead: s.WitnessesAhead, AgeStep: s.AgeStep, MaxAttempts: s.MaxAttempts,
 			Reserve: min(l.Memory.CriticalReserve, host.Bytes/8), CPU: sched.CPUPolicy(s.CPU), HangFactor: s.HangFactor, HangFloor: s.HangFloor, KeyIdle: l.SRS.KeyIdle, KeyHold: l.Memory.EvictionMinIdle},
 		Events: event.NewHub(recentEvents), Log: log,
 	}, nil
+}
+
+// pinnedMemory is how much of the host's memory may be pinned.
+func pinnedMemory(l *config.Loaded, host budget.Bytes, accelerated bool) budget.Bytes {
+	usual := budget.Bytes(0)
+	if accelerated {
+		usual = host / 4 * 3
+	}
+	return l.Memory.PinnedBudget.Or(usual)
 }
 
 // recentEvents is how many records are kept for those who come to look.

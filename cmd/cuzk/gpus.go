@@ -34,9 +34,14 @@ func accelerators(l *config.Loaded, log *slog.Logger) ([]daemon.Accelerator, err
 	if err != nil {
 		return nil, hint(fmt.Errorf("gpus.devices: %w", err), "\"nvidia-smi -L\" lists the devices")
 	}
+	host, err := hostMemory(l)
+	if err != nil {
+		return nil, err
+	}
+	pinned := pinnedMemory(l, host.Bytes, true)
 	var out []daemon.Accelerator
 	for _, info := range list {
-		a, err := openGPU(info, l.Memory.DeviceMargin)
+		a, err := openGPU(info, l.Memory.DeviceMargin, pinned)
 		if err != nil {
 			log.Error("device is not used", "device", info.UUID, "name", info.Name, "reason", err.Error())
 			continue
@@ -67,7 +72,7 @@ func chosen(list []cuda.Device, names []string) ([]cuda.Device, error) {
 	return out, nil
 }
 
-func openGPU(info cuda.Device, margin budget.Bytes) (daemon.Accelerator, error) {
+func openGPU(info cuda.Device, margin, pinned budget.Bytes) (daemon.Accelerator, error) {
 	dev, err := bcuda.Open(info)
 	if err != nil {
 		return daemon.Accelerator{}, err
@@ -75,7 +80,7 @@ func openGPU(info cuda.Device, margin budget.Bytes) (daemon.Accelerator, error) 
 	if _, err := dev.SelfTest(); err != nil {
 		return daemon.Accelerator{}, errors.Join(err, dev.Close())
 	}
-	g := &gpuCard{dev: dev, memory: max(budget.Bytes(info.Memory)-margin, 0), backends: map[budget.Bytes]*bcuda.Backend{}}
+	g := &gpuCard{dev: dev, memory: max(budget.Bytes(info.Memory)-margin, 0), pinned: pinned, backends: map[budget.Need]*bcuda.Backend{}}
 	return daemon.Accelerator{
 		Device:  sched.Device{ID: info.UUID, Name: info.Name, Class: sched.GPU, Slots: 1, Memory: g.memory},
 		Backend: g, Need: g.need, Close: g.close,
@@ -87,9 +92,10 @@ func openGPU(info cuda.Device, margin budget.Bytes) (daemon.Accelerator, error) 
 type gpuCard struct {
 	dev    *bcuda.Device
 	memory budget.Bytes
+	pinned budget.Bytes // of the host, for all keys
 
 	mu       sync.Mutex
-	backends map[budget.Bytes]*bcuda.Backend // by the memory of a key
+	backends map[budget.Need]*bcuda.Backend // by the memory of a key
 }
 
 // Name implements [backend.Backend].
@@ -97,17 +103,21 @@ func (g *gpuCard) Name() string { return bcuda.Name }
 
 // Load implements [backend.Backend].
 func (g *gpuCard) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
-	b := g.backend(g.need(key.ID, circuit.Counts(), key.Shape()).Key.Device)
+	b := g.backend(g.need(key.ID, circuit.Counts(), key.Shape()).Key)
 	return b.Load(ctx, circuit, key, progress)
 }
 
-func (g *gpuCard) backend(memory budget.Bytes) *bcuda.Backend {
+func (g *gpuCard) backend(n budget.Need) *bcuda.Backend {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	b := g.backends[memory]
+	b := g.backends[n]
 	if b == nil {
-		b = bcuda.New(g.dev, bcuda.Options{Memory: int64(memory)})
-		g.backends[memory] = b
+		o := bcuda.Options{Memory: int64(n.Device), Pinned: int64(n.Pinned)}
+		if n.Pinned == 0 {
+			o.Pinned = -1
+		}
+		b = bcuda.New(g.dev, o)
+		g.backends[n] = b
 	}
 	return b
 }
@@ -125,13 +135,35 @@ func (g *gpuCard) close() (err error) {
 const gpuRoom = 4 * budget.GiB
 
 // need is gpuNeed, or less where the card has less: the sums then go through
-// smaller parts.
+// smaller parts, and a key that does not fit at all is streamed.
 func (g *gpuCard) need(id srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
 	p := gpuNeed(id, n, s)
-	if want := p.Key.Device; want+gpuRoom > g.memory {
-		p.Key.Device = max(gpuLeast(n, s), min(want, g.memory-gpuRoom))
+	want, room := p.Key.Device, g.memory-gpuRoom
+	switch least := gpuLeast(n, s); {
+	case want <= room:
+	case least <= g.memory:
+		p.Key.Device = max(least, min(want, room))
+	default:
+		p.Key = g.streamed(n, s)
 	}
 	return p
+}
+
+// streamed is what a key takes whose points stay on the host: on the card what
+// there is, with room for WinningPoSt's where that leaves enough. The points are
+// pinned if they take no more than two thirds of what may be pinned, or else read
+// from the mapped file, whose pages the system counts as cache.
+func (g *gpuCard) streamed(n r1cs.Counts, s srs.Shape) (k budget.Need) {
+	least := gpuStreamed(n, s)
+	if k.Device = g.memory - gpuRoom; k.Device < least {
+		k.Device = max(g.memory, least)
+	}
+	if points := gpuPoints(s); points <= g.pinned/3*2 {
+		k.Pinned = points + budget.MiB // each list begins a page
+	} else {
+		k.Host = 9 * budget.Bytes(n.Aux) / 4 // where each list's points are in the file
+	}
+	return k
 }
 
 // gpuNeed is what a key and the work on one assignment take on a card with room:
@@ -143,16 +175,34 @@ func gpuNeed(_ srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
 	return budget.Placement{Able: true, Key: budget.Need{Device: fixed + 9*vector + 3*budget.GiB}}
 }
 
-// gpuLeast is about the least with which a key can be used.
+// gpuLeast is about the least with which a key can be used that stays on the card.
 func gpuLeast(n r1cs.Counts, s srs.Shape) budget.Bytes {
 	fixed, vector := gpuFixed(n, s)
 	return fixed + 4*vector + 512*budget.MiB
 }
 
-// gpuFixed is what no plan can do without, and the size of one vector.
+// gpuStreamed is about the least with which a key can be used that is streamed:
+// three vectors, or two and the assignment, which need not be there at the same
+// time; the circuit and slices of points.
+func gpuStreamed(n r1cs.Counts, s srs.Shape) budget.Bytes {
+	_, vector := gpuFixed(n, s)
+	return max(3*vector, 2*vector+gpuAssignment(n)) + budget.GiB
+}
+
+// gpuFixed is what no plan for a key on the card can do without, and the size of one
+// vector.
 func gpuFixed(n r1cs.Counts, s srs.Shape) (fixed, vector budget.Bytes) {
-	const g1, g2, element = 96, 192, 32
-	points := g1*budget.Bytes(s.H+s.L+s.A+s.B) + g2*budget.Bytes(s.B)
-	assignment := budget.Bytes(n.Bits/8) + element*budget.Bytes(n.Aux-n.Bits+n.Inputs)
-	return points + assignment, element * budget.Bytes(s.H+1)
+	return gpuPoints(s) + gpuAssignment(n), 32 * budget.Bytes(s.H+1)
+}
+
+// gpuPoints is the size of all points of a key.
+func gpuPoints(s srs.Shape) budget.Bytes {
+	const g1, g2 = 96, 192
+	return g1*budget.Bytes(s.H+s.L+s.A+s.B) + g2*budget.Bytes(s.B)
+}
+
+// gpuAssignment is the size of a compact assignment.
+func gpuAssignment(n r1cs.Counts) budget.Bytes {
+	const element = 32
+	return budget.Bytes(n.Bits/8) + element*budget.Bytes(n.Aux-n.Bits+n.Inputs)
 }

@@ -3,23 +3,28 @@ package main
 import (
 	"testing"
 
+	bcuda "cuzk/backend/cuda"
 	"cuzk/budget"
 	"cuzk/cuda"
+	"cuzk/internal/testutil"
 	"cuzk/kind"
+	"cuzk/r1cs"
 	"cuzk/srs"
 )
 
 // TestGPUNeed: a card of 139 GiB holds any key beside that of WinningPoSt; one of
-// 78 GiB holds PoRep's, with less room for sums; one of 24 GiB does not.
+// 78 GiB holds PoRep's, with less room for sums; on one of 15 or 23 GiB it is
+// streamed, from pinned memory where that suffices; one of 11 GiB is too small.
 func TestGPUNeed(t *testing.T) {
-	need := func(circuit string, memory budget.Bytes) budget.Bytes {
+	card := func(circuit string, memory, pinned budget.Bytes) budget.Need {
 		id, err := srs.ParseID(circuit)
 		if err != nil {
 			t.Fatal(err)
 		}
 		e, _ := kind.Lookup(id)
-		return (&gpuCard{memory: memory}).need(id, e.Counts, id.Shape()).Key.Device
+		return (&gpuCard{memory: memory, pinned: pinned}).need(id, e.Counts, id.Shape()).Key
 	}
+	need := func(circuit string, memory budget.Bytes) budget.Bytes { return card(circuit, memory, 0).Device }
 	for _, c := range []string{"porep-32GiB", "window-32GiB", "update-32GiB", "porep-64GiB", "window-64GiB"} {
 		if n := need(c, 139*budget.GiB) + need("winning-32GiB", 139*budget.GiB); n > 139*budget.GiB {
 			t.Errorf("%s and winning take %v", c, n)
@@ -29,8 +34,54 @@ func TestGPUNeed(t *testing.T) {
 	if n := need("porep-32GiB", 78*budget.GiB); n >= roomy || n > 74*budget.GiB || n < 60*budget.GiB {
 		t.Errorf("on 78 GiB: %v, with room %v", n, roomy)
 	}
-	if n := need("porep-32GiB", 24*budget.GiB); n <= 24*budget.GiB {
-		t.Errorf("on 24 GiB: %v", n)
+	for _, gib := range []budget.Bytes{15, 23, 47} {
+		for _, c := range []string{"porep-32GiB", "window-32GiB", "update-32GiB", "porep-64GiB", "window-64GiB"} {
+			pinned, file := card(c, gib*budget.GiB, 128*budget.GiB), card(c, gib*budget.GiB, 16*budget.GiB)
+			if c == "update-32GiB" && gib == 47 {
+				continue // stays
+			}
+			if pinned.Device > gib*budget.GiB || pinned.Pinned < 30*budget.GiB || pinned.Host != 0 {
+				t.Errorf("%s on %d GiB with pinned memory: %+v", c, gib, pinned)
+			}
+			if file.Device != pinned.Device || file.Pinned != 0 || file.Host == 0 {
+				t.Errorf("%s on %d GiB without pinned memory: %+v", c, gib, file)
+			}
+		}
+	}
+	if n := need("porep-32GiB", 11*budget.GiB); n <= 11*budget.GiB {
+		t.Errorf("on 11 GiB: %v", n)
+	}
+}
+
+// TestGPUNeedsArePlans holds the ledger's numbers against plans: what is reserved is
+// enough, and pinned memory is reserved where the plan wants it.
+func TestGPUNeedsArePlans(t *testing.T) {
+	testutil.Slow(t, "circuits of full size are compiled")
+	for _, name := range []string{"porep-32GiB", "window-32GiB", "update-32GiB"} {
+		id, err := srs.ParseID(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := kind.Lookup(id)
+		blank, err := kind.Blank(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		circuit, err := r1cs.Compile(blank)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, gib := range []budget.Bytes{14, 15, 16, 20, 23, 31, 39, 47, 61, 64, 72, 79, 139} {
+			k := (&gpuCard{memory: gib * budget.GiB, pinned: 128 * budget.GiB}).need(id, e.Counts, id.Shape()).Key
+			p, err := bcuda.PlanOn(circuit, bcuda.H200(), int64(k.Device), bcuda.Options{Pinned: int64(k.Pinned)})
+			if k.Device > gib*budget.GiB || err != nil {
+				t.Errorf("%s on %d GiB, with %v reserved: %v", name, gib, k.Device, err)
+				continue
+			}
+			if streamed := p.Slice > 0; streamed != (k.Pinned > 0) || streamed && (!p.Pinned || p.HostTotal() > int64(k.Pinned)) {
+				t.Errorf("%s on %d GiB: reserved %+v, the plan is\n%s", name, gib, k, p)
+			}
+		}
 	}
 }
 
