@@ -8,11 +8,11 @@ import (
 
 // What packaging knows better than the build, set with
 //
-//	-ldflags "-X cuzk.version=1.2.3 -X cuzk.revision=COMMIT -X cuzk.committed=TIME"
+//	-ldflags "-X cuzk.version=1.2.3 -X cuzk.revision=COMMIT -X cuzk.committed=TIME -X cuzk.changed=true"
 //
 // for builds that leave out the repository (-buildvcs=false) so that they are the
 // same wherever they are made. Empty: what Go noted when it built the program.
-var version, revision, committed string
+var version, revision, committed, changed string
 
 // Build says what the program was built from. It is the one source of what
 // commands, logs, the status and the metrics say about that.
@@ -34,7 +34,7 @@ func ThisBuild() Build {
 // buildFrom merges what packaging said with what Go noted; info may be nil, as in
 // programs that were not built from modules.
 func buildFrom(info *debug.BuildInfo) Build {
-	b := Build{Version: version, Revision: revision, Time: committed, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := Build{Version: version, Revision: revision, Time: committed, Modified: changed == "true", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info != nil {
 		if v := info.Main.Version; b.Version == "" && v != "(devel)" {
 			b.Version = v

@@ -34,10 +34,14 @@ func TestBuildIsWhatGoNoted(t *testing.T) {
 // TestPackagingDecides: a package built where the repository is not, or was
 // changed by the packaging itself, says what packaging said.
 func TestPackagingDecides(t *testing.T) {
-	defer func() { version, revision, committed = "", "", "" }()
+	defer func() { version, revision, committed, changed = "", "", "", "" }()
 	version, revision, committed = "1.2.3", "0123456789abcdef", "2026-12-01T00:00:00Z"
 	b := buildFrom(&debug.BuildInfo{Main: debug.Module{Version: "v9"}, Settings: settings("vcs.revision", "ffff", "vcs.modified", "true")})
 	if got := b.String(); !strings.HasPrefix(got, "1.2.3 (commit 0123456789ab, 2026-12-01T00:00:00Z, ") {
+		t.Error(got)
+	}
+	changed = "true"
+	if got := buildFrom(nil).Commit(); got != "0123456789ab+" {
 		t.Error(got)
 	}
 }

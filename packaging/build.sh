@@ -6,14 +6,15 @@
 #
 # Needs Go, and for the packages nfpm in PATH (go install
 # github.com/goreleaser/nfpm/v2/cmd/nfpm@latest); without it there are none, and
-# it says so. The program is the same whoever builds it: no paths, no times.
+# it says so. The program is the same whoever builds a commit: no paths, no times of the
+# build. What "cuzk version" says comes from packaging/stamp.sh.
 set -eu
 cd "$(dirname "$0")/.."
 export VERSION="${1:?usage: packaging/build.sh VERSION [amd64|arm64] [FOLDER]}"
 export ARCH="${2:-$(go env GOARCH)}" DIST="${3:-bin/dist}"
 mkdir -p "$DIST/man" "$DIST/completion"
 
-CGO_ENABLED=0 GOARCH="$ARCH" go build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o "$DIST/cuzk" ./cmd/cuzk
+CGO_ENABLED=0 GOARCH="$ARCH" go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= $(packaging/stamp.sh)" -o "$DIST/cuzk" ./cmd/cuzk
 go test -count=1 -run '^TestManPages$' ./cmd/cuzk -man "$(cd "$DIST" && pwd)/man" >/dev/null
 host="$DIST/cuzk"
 if [ "$ARCH" != "$(go env GOHOSTARCH)" ]; then # completions do not depend on the machine
