@@ -10,7 +10,7 @@ import (
 // start notes an attempt that the engine is about to be told of.
 func (c *Core) start(a *attempt, usual Time) *attempt {
 	c.next++
-	a.id = c.next
+	a.id, a.began = c.next, c.now
 	a.limit = c.hangLimit(usual)
 	a.part.current = a
 	a.part.job.begun = true
@@ -72,6 +72,7 @@ func (c *Core) proved(e Proved) {
 	if a == nil || a.stray {
 		return
 	}
+	c.measure(a)
 	a.device.faults, a.device.hangs, a.device.breaks = 0, 0, 0
 	p := a.part
 	p.state = checking

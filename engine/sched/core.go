@@ -44,6 +44,7 @@ type Core struct {
 	bars     []bar
 	preloads []preload
 
+	times    map[timeOf]measured
 	turns    map[turnOf]int // found in this step
 	claims   []claim        // host memory that better partitions wait for
 	draining bool
@@ -53,7 +54,8 @@ type Core struct {
 
 // New makes a core that accounts in the ledger, which it owns from now on.
 func New(cfg Config, mem *budget.Ledger) *Core {
-	c := &Core{cfg: cfg, mem: mem, jobs: map[string]*jobState{}, attempts: map[int]*attempt{}, witnesses: map[int]*witness{}, turns: map[turnOf]int{}}
+	c := &Core{cfg: cfg, mem: mem, jobs: map[string]*jobState{}, attempts: map[int]*attempt{}, witnesses: map[int]*witness{},
+		turns: map[turnOf]int{}, times: map[timeOf]measured{}}
 	c.order = order{step: cfg.AgeStep, turn: c.turn}
 	return c
 }
@@ -116,8 +118,9 @@ type attempt struct {
 	key     *residency
 	witness *witness
 	lease   *budget.Lease // beyond the witness
-	limit   Time          // hung from then on, as a stray deaf; 0: never
-	stray   bool          // its result is not used
+	began   Time
+	limit   Time // hung from then on, as a stray deaf; 0: never
+	stray   bool // its result is not used
 }
 
 type stage int

@@ -36,11 +36,12 @@ type device struct {
 	accuser *part // whose bad proof put it into quarantine
 	running int   // proofs, strays included
 	loading int
-	faults  int   // in a row
-	hangs   int   // in a row
-	breaks  int   // in a row
-	opening bool  // was told to reopen and has not answered
-	claim   *rank // only this rank and better may start here
+	faults  int    // in a row
+	hangs   int    // in a row
+	breaks  int    // in a row
+	opening bool   // was told to reopen and has not answered
+	plan    []Time // how long each slot that is taken will still be, as far as is known
+	claim   *rank  // only this rank and better may start here
 }
 
 // on names the device in a need of its memory.

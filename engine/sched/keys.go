@@ -234,6 +234,7 @@ func (c *Core) dropIdle() {
 // loaded. What a better one waits for is out of reach for the worse.
 func (c *Core) serveDevices() {
 	c.noteWanted()
+	c.planDevices()
 	covered := map[string]bool{}
 	for _, p := range c.onTheirWay() {
 		if p.state == queued {
@@ -310,7 +311,8 @@ func (c *Core) cover(p *part) bool {
 }
 
 // better prefers a device where the key fits at once, then one that is not
-// loading another key, then the emptier one.
+// loading another key, then the emptier one, then the faster one, then the one that
+// holds more of the key.
 func (c *Core) better(a, b *device, p *part) bool {
 	need := func(d *device) budget.Need { return d.on(on(&p.job.spec.Work, d).Key) }
 	if x, y := c.fits(c.rank(p), need(a)), c.fits(c.rank(p), need(b)); x != y {
@@ -319,7 +321,13 @@ func (c *Core) better(a, b *device, p *part) bool {
 	if a.loading != b.loading {
 		return a.loading < b.loading
 	}
-	return a.running < b.running
+	if a.running != b.running {
+		return a.running < b.running
+	}
+	if x, y := c.time(p, a), c.time(p, b); x != y && x > 0 && y > 0 {
+		return x < y
+	}
+	return need(a).Device > need(b).Device
 }
 
 // fetch loads a partition's key on a device, or makes room for it.
@@ -355,7 +363,7 @@ func (c *Core) spread(d *device) {
 		if r := c.residency(p.job.spec.Key, d); r != nil {
 			return // it has work, or is about to
 		}
-		if c.demand(p) > c.supply(p) {
+		if c.demand(p) > c.supply(p) && c.useful(p, d) {
 			need := d.on(on(&p.job.spec.Work, d).Key)
 			if !c.fits(lastRank, need) {
 				c.dropUnwanted(d, need)

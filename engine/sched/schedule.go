@@ -43,11 +43,19 @@ func (c *Core) settle() {
 	sort.Slice(c.held, func(i, k int) bool { return c.rank(c.held[i]).before(c.rank(c.held[k])) })
 }
 
-// place starts a partition on the best device that can take it now. Where only
-// memory is missing, it makes room and keeps worse partitions out.
+// place starts a partition on the device that will be done with it soonest, or
+// leaves it waiting for that. Where only memory is missing, it makes room and keeps
+// worse partitions out.
 func (c *Core) place(p *part) {
 	var short *device
 	for _, d := range c.candidates(p) {
+		if !c.free(p, d) {
+			if c.time(p, d) == 0 {
+				continue
+			}
+			c.await(p, d)
+			break
+		}
 		if c.fits(c.rank(p), d.on(on(&p.job.spec.Work, d).Prove)) {
 			c.startProof(p, d)
 			return
@@ -61,23 +69,17 @@ func (c *Core) place(p *part) {
 	}
 }
 
-// candidates are the devices that have the key and a free slot, GPUs and the
-// least busy first.
+// candidates are the devices that have the key, the soonest first; those that are
+// busy among them.
 func (c *Core) candidates(p *part) []*device {
 	var out []*device
 	for _, d := range c.devices {
 		r := c.resident(p.job.spec.Key, d)
-		if r != nil && !r.evict && d.state == InService && d.running < d.Slots && c.unused(p, r) > 0 && c.suits(p, d) && !c.behind(p, d) {
+		if r != nil && !r.evict && d.state == InService && c.suits(p, d) && !c.behind(p, d) {
 			out = append(out, d)
 		}
 	}
-	sort.SliceStable(out, func(i, k int) bool {
-		a, b := out[i], out[k]
-		if a.Class != b.Class {
-			return a.Class == GPU
-		}
-		return a.running < b.running
-	})
+	c.soonest(p, out)
 	return out
 }
 
@@ -120,12 +122,9 @@ func (c *Core) startProof(p *part, d *device) {
 	r.refs++
 	r.class = c.rank(p).class
 	d.running++
-	usual := w.Usual.ProveGPU
-	if d.Class == CPU {
-		usual = w.Usual.ProveCPU
-	}
+	d.plan = append(d.plan, c.time(p, d))
 	p.state = proving
-	a := c.start(&attempt{part: p, stage: stageProve, device: d, key: r, witness: p.witness, lease: lease}, usual)
+	a := c.start(&attempt{part: p, stage: stageProve, device: d, key: r, witness: p.witness, lease: lease}, c.usualOn(p, d))
 	c.emit(Prove{Attempt: a.id, Job: p.job.spec.ID, Partition: p.index, Witness: p.witness.id, Device: d.ID, Key: p.job.spec.Key})
 }
 

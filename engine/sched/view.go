@@ -92,7 +92,7 @@ const (
 	IdleWitness = "waiting for a witness"
 	IdleKey     = "waiting for a key"
 	IdleMemory  = "waiting for memory"
-	IdleStandby = "standing by" // the CPU, where GPUs do the work
+	IdleStandby = "standing by" // other devices do the work, or are sooner done with it
 )
 
 // idle explains why a device in service proves nothing.
@@ -108,8 +108,10 @@ func (c *Core) idle(d *device) string {
 			why = IdleWitness
 		case p.state == ready && r == nil:
 			why = IdleKey
-		case p.state == ready:
+		case p.state == ready && c.useful(p, d):
 			return IdleMemory
+		case p.state == ready && why == IdleNothing:
+			why = IdleStandby
 		}
 	}
 	switch {

@@ -128,6 +128,7 @@ func (c *Core) Next() (Time, bool) {
 		}
 	}
 	c.noteHolds(note)
+	c.noteLate(note)
 	return best, any
 }
 
