@@ -46,7 +46,7 @@ func TestClockStepsWhileRunning(t *testing.T) {
 				if step.Load() < 0 {
 					return // stamps of before look young for a day
 				}
-				time.Sleep(2 * time.Hour)
+				time.Sleep(65 * time.Minute)
 				if _, err := r.Wait(t.Context(), runs); !errors.Is(err, job.ErrNotFound) {
 					t.Errorf("still there after %v: %v", time.Since(began), err)
 				}

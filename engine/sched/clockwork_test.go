@@ -109,4 +109,3 @@ func (w *clockwork) obey(c Command) {
 		w.ended[c.Job] = w.now
 	}
 }
-

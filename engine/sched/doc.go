@@ -15,8 +15,8 @@
 // at most to high. Within a class the oldest job goes first, within a job the
 // lowest partition. Work is grouped by key where keys do not fit on a device
 // together, for at most [Config.KeyHold] at a time. A partition goes to the device
-// that will be done with it soonest. A running stage is never interrupted for a better one, so a
-// critical partition waits for at most one partition on a device.
+// that will be done with it soonest. A running stage is never interrupted for a
+// better one, so a critical partition waits for at most one partition on a device.
 //
 // Memory: one [budget.Ledger]. A witness is reserved before it is made and kept
 // until its proof has been checked; it is made as far ahead as memory allows,
