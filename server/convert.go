@@ -81,6 +81,24 @@ func statusOf(err error) error {
 		code = codes.ResourceExhausted
 	case errors.Is(err, job.ErrCorrupt):
 		code = codes.DataLoss
+	default:
+		code = codeOfClass(err)
 	}
 	return status.Error(code, err.Error())
+}
+
+// codeOfClass is the code for the class of a failure, of a key that was to be loaded.
+func codeOfClass(err error) codes.Code {
+	var c interface{ Failure() job.Failure }
+	if errors.As(err, &c) {
+		switch c.Failure() {
+		case job.NoMemory:
+			return codes.ResourceExhausted
+		case job.NoKey:
+			return codes.FailedPrecondition
+		case job.DeviceFault, job.Hung:
+			return codes.Unavailable
+		}
+	}
+	return codes.Internal
 }
