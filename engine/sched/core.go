@@ -70,6 +70,7 @@ type jobState struct {
 	done      int
 	making    int // attempts at synthesis that have not answered, strays included
 	decoded   *budget.Lease
+	fitting   map[*device]bool // see Core.fitting
 }
 
 type partState int
@@ -334,7 +335,7 @@ func (c *Core) raise(e Raise) {
 		return
 	}
 	c.order.remove(j)
-	j.spec.Class = e.Class
+	j.spec.Class, j.fitting = e.Class, nil // critical work may use more memory
 	c.order.add(j)
 }
 

@@ -249,10 +249,20 @@ func (c *Core) acquit(p *part) {
 
 // able tells whether a device could prove a job's partitions if it were empty.
 func (c *Core) able(j *jobState, d *device) bool {
-	if !on(&j.spec.Work, d).Able || d.Class == CPU && c.cfg.CPU == CPUNever || c.barred(j.spec.Key, d) {
-		return false
+	return c.fitting(j, d) && !c.barred(j.spec.Key, d)
+}
+
+// fitting is the part of able that stays the same; it is asked for often.
+func (c *Core) fitting(j *jobState, d *device) bool {
+	if j.fitting == nil {
+		j.fitting = make(map[*device]bool, len(c.devices))
 	}
-	return c.mem.Possible(c.alone(&j.spec, d)) == nil
+	fits, known := j.fitting[d]
+	if !known {
+		fits = on(&j.spec.Work, d).Able && !(d.Class == CPU && c.cfg.CPU == CPUNever) && c.mem.Possible(c.alone(&j.spec, d)) == nil
+		j.fitting[d] = fits
+	}
+	return fits
 }
 
 // serves tells whether a device gets work, or will in moments.

@@ -235,7 +235,11 @@ func (c *Core) dropIdle() {
 func (c *Core) serveDevices() {
 	c.noteWanted()
 	c.planDevices()
-	covered := map[string]bool{}
+	type served struct {
+		key      string
+		critical bool
+	}
+	covered, full := map[string]bool{}, map[served]bool{}
 	for _, p := range c.onTheirWay() {
 		if p.state == queued {
 			continue // has just lost its witness to a better one
@@ -245,8 +249,9 @@ func (c *Core) serveDevices() {
 		} else if !covered[p.job.spec.Key] {
 			covered[p.job.spec.Key] = c.cover(p)
 		}
-		if p.state == ready {
-			c.place(p)
+		of := served{p.job.spec.Key, p.job.spec.Class == job.Critical}
+		if p.state == ready && (len(p.tried) > 0 || !full[of]) {
+			full[of] = !c.place(p) && len(p.tried) == 0
 		}
 	}
 }

@@ -45,20 +45,21 @@ func (c *Core) settle() {
 
 // place starts a partition on the device that will be done with it soonest, or
 // leaves it waiting for that. Where only memory is missing, it makes room and keeps
-// worse partitions out.
-func (c *Core) place(p *part) {
+// worse partitions out. It tells whether a device that has the key was free: if not,
+// worse partitions for that key need not ask.
+func (c *Core) place(p *part) (free bool) {
 	var short *device
 	for _, d := range c.candidates(p) {
 		if !c.free(p, d) {
-			if c.time(p, d) == 0 {
-				continue
-			}
-			c.await(p, d)
+			continue
+		}
+		free = true
+		if c.sooner(p, d) {
 			break
 		}
 		if c.fits(c.rank(p), d.on(on(&p.job.spec.Work, d).Prove)) {
 			c.startProof(p, d)
-			return
+			return true
 		}
 		if short == nil {
 			short = d
@@ -67,6 +68,7 @@ func (c *Core) place(p *part) {
 	if short != nil {
 		c.makeRoom(p, short, short.on(on(&p.job.spec.Work, short).Prove))
 	}
+	return free
 }
 
 // candidates are the devices that have the key, the soonest first; those that are

@@ -103,13 +103,29 @@ func (c *Core) soonest(p *part, devices []*device) {
 	})
 }
 
+// sooner tells whether a device that is busy now will be done with a partition
+// clearly before a free one, and plans the partition there.
+func (c *Core) sooner(p *part, d *device) bool {
+	own := c.time(p, d)
+	if own == 0 {
+		return false
+	}
+	for _, other := range c.candidates(p) {
+		if t := c.time(p, other); t > 0 && !c.free(p, other) && c.done(p, other) < own*3/4 {
+			c.await(p, other)
+			return true
+		}
+	}
+	return false
+}
+
 // useful tells whether a partition would be proved on a device if that had its
 // key: not if one that has it is sooner done.
 func (c *Core) useful(p *part, d *device) bool {
 	own := c.time(p, d)
 	return own == 0 || !slices.ContainsFunc(c.candidates(p), func(other *device) bool {
 		done := c.done(p, other)
-		return other != d && done > 0 && done <= own
+		return other != d && done > 0 && done < own*3/4
 	})
 }
 
