@@ -28,6 +28,7 @@ func TestRetriesAreJoinedWhileNewJobsAreRefused(t *testing.T) {
 	}
 	for name, refuse := range map[string]func(*rig, *brokenStore){
 		"store": func(_ *rig, b *brokenStore) { b.broken.Store(true) },
+		"drain": func(r *rig, _ *brokenStore) { time.Sleep(time.Second); go func() { _ = r.Drain(r.t.Context()) }() },
 		"disk":  again(func(r *rig, c *engine.Config) { c.Dir, c.MinFreeDisk = r.dir, 1<<62 }),
 		"queue": again(func(_ *rig, c *engine.Config) { c.Sched.MaxJobs = 1 }),
 		"spool": again(func(r *rig, c *engine.Config) {

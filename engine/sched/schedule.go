@@ -144,13 +144,15 @@ func (c *Core) makeRoom(p *part, d *device, need budget.Need) {
 
 // giveWay drops what worse partitions hold, until the shortage is covered.
 // Preloaded keys go only for critical partitions, or when nothing runs whose end
-// would bring the memory.
+// would bring the memory: on the device, for a key there.
 func (c *Core) giveWay(p *part, d *device, short budget.Need) {
 	me := c.rank(p)
-	pressing := p.job.spec.Class == job.Critical || len(c.running) == 0
+	pressing := func(r *residency) bool {
+		return p.job.spec.Class == job.Critical || r.dev == d && d.running == 0 || len(c.running) == 0
+	}
 	short = c.dropKeys(d, short, func(r *residency) bool {
 		spare := r.key == p.job.spec.Key && r.dev != d && r.wanted != nil && me == *r.wanted // its own key, elsewhere
-		return (spare || c.mayGo(r, p, d)) && (pressing || !r.preload)
+		return (spare || c.mayGo(r, p, d)) && (!r.preload || pressing(r))
 	})
 	if short.Host > 0 {
 		c.dropWitnesses(short.Host, me)
