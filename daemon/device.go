@@ -28,7 +28,7 @@ type device struct {
 	accel   Accelerator // its functions; zero for the processor
 	*proofs
 
-	turn chan struct{} // held while the backend works on a proof
+	renewing chan int // holds a token while no key is loaded in the place of another
 
 	mu     sync.Mutex
 	loaded map[string]*loaded
@@ -40,6 +40,7 @@ type loaded struct {
 	key    *srs.Key
 	prover backend.Prover
 	work   budget.Bytes // of host memory that a proof takes
+	spaces chan int     // workspaces that are not in use, by number
 }
 
 // cpuDevice is the processor. It proves one partition at a time, with all cores.
@@ -48,7 +49,9 @@ func (p *proofs) cpuDevice(b *cpu.Backend) *device {
 }
 
 func (p *proofs) device(spec sched.Device, a Accelerator) *device {
-	return &device{spec: spec, backend: a.Backend, accel: a, proofs: p, turn: make(chan struct{}, 1), loaded: map[string]*loaded{}}
+	d := &device{spec: spec, backend: a.Backend, accel: a, proofs: p, renewing: make(chan int, 1), loaded: map[string]*loaded{}}
+	d.renewing <- 0
+	return d
 }
 
 // Spec implements [engine.Device].
@@ -72,7 +75,10 @@ func (d *device) Load(ctx context.Context, name string, progress func(done, tota
 	if err != nil {
 		return errors.Join(keyError(err, true), d.keys.drop(id))
 	}
-	l := &loaded{id: id, key: key, prover: prover}
+	l := &loaded{id: id, key: key, prover: prover, spaces: make(chan int, d.workspaces(id))}
+	for k := range cap(l.spaces) {
+		l.spaces <- k
+	}
 	if d.spec.Class == sched.CPU {
 		l.work = d.planner.work(id).CPU.Prove.Host
 	}
@@ -117,15 +123,11 @@ func (d *device) Prove(ctx context.Context, name string, w engine.Witness, enter
 	if !ok {
 		return nil, engine.Fail(job.Internal, fmt.Errorf("a witness of type %T cannot be proved on %s", w, d.spec.ID))
 	}
-	leave, err := d.enter(ctx, enter)
+	l, leave, err := d.enter(ctx, name, enter)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	l, err := d.current(ctx, name)
-	if err != nil {
-		return nil, err
-	}
 	defer released(l.work)
 	sums, err := l.prover.Sums(ctx, []*r1cs.Assignment{a.values}, nil)
 	if err != nil {
@@ -138,41 +140,122 @@ func (d *device) Prove(ctx context.Context, name string, w engine.Witness, enter
 	return groth16.Combine(l.key.VK, &sums[0], &blinding[0]).Encode(), nil
 }
 
-// enter waits for the backend and notes its exclusive use.
-func (d *device) enter(ctx context.Context, enter engine.Enter) (leave func(), err error) {
+// enter waits for a workspace of a key and notes its exclusive use.
+func (d *device) enter(ctx context.Context, name string, enter engine.Enter) (l *loaded, leave func(), err error) {
 	start := time.Now()
-	select {
-	case d.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	l, space, err := d.take(ctx, name)
+	if err != nil {
+		return nil, nil, err
 	}
-	left := enter("sums", time.Since(start))
-	return func() {
+	left := enter(d.region(name, space), time.Since(start))
+	return l, func() {
 		left()
-		<-d.turn
+		l.spaces <- space
 	}, nil
 }
 
-// current is the loaded key. If its file was written to meanwhile, it is loaded
-// anew, with all checks.
-func (d *device) current(ctx context.Context, name string) (*loaded, error) {
-	d.mu.Lock()
-	l := d.loaded[name]
-	d.mu.Unlock()
-	if l != nil {
-		err := l.key.Changed()
-		if err == nil {
-			return l, nil
+// region names what a proof has for itself: the device, or one of its workspaces
+// where several proofs are made at a time.
+func (d *device) region(name string, space int) string {
+	if d.spec.Slots <= 1 {
+		return "sums"
+	}
+	return fmt.Sprintf("%s#%d", name, space)
+}
+
+// take waits for a workspace of the loaded key. If the key's file was written to
+// meanwhile, it is loaded anew, with all checks.
+func (d *device) take(ctx context.Context, name string) (*loaded, int, error) {
+	for {
+		l := d.find(name)
+		if l == nil {
+			if err := d.renew(ctx, name, nil); err != nil {
+				return nil, 0, err
+			}
+			continue
 		}
-		d.keys.log.Warn("key file", "key", name, "reason", err.Error())
+		space, err := receive(ctx, l.spaces)
+		if err != nil {
+			return nil, 0, err
+		}
+		if d.find(name) != l {
+			l.spaces <- space // for others who wait for what is no longer there
+			continue
+		}
+		changed := l.key.Changed()
+		if changed == nil {
+			return l, space, nil
+		}
+		l.spaces <- space
+		d.keys.log.Warn("key file", "key", name, "reason", changed.Error())
+		if err := d.renew(ctx, name, l); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// renew loads a key in the place of old, which may be nil, when nobody uses that
+// any more; or does nothing, if somebody else has.
+func (d *device) renew(ctx context.Context, name string, old *loaded) error {
+	if _, err := receive(ctx, d.renewing); err != nil {
+		return err
+	}
+	defer func() { d.renewing <- 0 }()
+	if d.find(name) != old {
+		return nil
+	}
+	if old != nil {
+		all, err := old.gather(ctx)
+		defer old.free(all) // for those who wait there: they look again
+		if err != nil {
+			return err
+		}
 		d.Drop(name)
 	}
-	if err := d.Load(ctx, name, nil); err != nil {
-		return nil, err
+	return d.Load(ctx, name, nil)
+}
+
+// gather takes all workspaces, so that nobody uses one; those taken before an
+// error, too.
+func (l *loaded) gather(ctx context.Context) (all []int, err error) {
+	for range cap(l.spaces) {
+		space, err := receive(ctx, l.spaces)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, space)
 	}
+	return all, nil
+}
+
+func (l *loaded) free(spaces []int) {
+	for _, k := range spaces {
+		l.spaces <- k
+	}
+}
+
+func receive(ctx context.Context, c <-chan int) (int, error) {
+	select {
+	case v := <-c:
+		return v, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func (d *device) find(name string) *loaded {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.loaded[name], nil
+	return d.loaded[name]
+}
+
+// workspaces is how many proofs can be made at a time with a key.
+func (d *device) workspaces(id srs.ID) int {
+	slots := max(d.spec.Slots, 1)
+	if n := d.planner.own(d.spec.ID, id).AtOnce; n > 0 {
+		return min(n, slots)
+	}
+	return slots
 }
 
 // Reopen implements [engine.Device].

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,10 +29,13 @@ import (
 // card is an accelerator that computes on the processor, and lies if told to.
 type card struct {
 	backend.Backend
-	lie bool
+	lie    bool
+	before func(ctx context.Context) error // of each proof; nil: nothing
+	loads  atomic.Int32
 }
 
 func (c *card) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
+	c.loads.Add(1)
 	p, err := c.Backend.Load(ctx, circuit, key, progress)
 	return &cardProver{p, c}, err
 }
@@ -42,6 +46,11 @@ type cardProver struct {
 }
 
 func (p *cardProver) Sums(ctx context.Context, w []*r1cs.Assignment, progress func(string, float64)) ([]backend.Sums, error) {
+	if p.card.before != nil {
+		if err := p.card.before(ctx); err != nil {
+			return nil, err
+		}
+	}
 	out, err := p.Prover.Sums(ctx, w, progress)
 	if p.card.lie && err == nil {
 		var two bls12381.G1Affine

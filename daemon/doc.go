@@ -62,12 +62,14 @@ type Options struct {
 }
 
 // Accelerator is a device with its own memory, and the backend that proves on
-// it. The backend is used for one proof at a time. Its errors may wrap
+// it. The backend makes at most Slots proofs at a time, and with one key at most as
+// many as the key's placement has AtOnce. Its errors may wrap
 // [engine.ErrDeviceBroken] and [engine.ErrDeviceLost].
 type Accelerator struct {
 	sched.Device // of class GPU
 	Backend      backend.Backend
-	// Need is about what a circuit takes: Device bytes of key and work.
+	// Need is about what a circuit takes: Device bytes of key and work, and how many
+	// proofs can be made at a time with one copy of the key.
 	Need func(id srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement
 	// Reopen closes what is left of a device that broke, opens it anew and tests it.
 	// Its provers were closed before, as far as they could be. Nil: nothing to do.

@@ -30,13 +30,22 @@ func (p *planner) work(id srs.ID) budget.Work {
 			Prove: budget.Need{Host: budget.Bytes(p.cpu.WorkBytesOf(n, shape))}}
 	}
 	for _, a := range p.accel {
-		w.GPU = largest(w.GPU, a.Need(id, n, shape))
+		need := a.Need(id, n, shape)
+		if w.Own == nil {
+			w.Own = map[string]budget.Placement{}
+		}
+		w.Own[a.ID] = need
+		w.GPU = largest(w.GPU, need)
 	}
 	return w
 }
 
-// largest is a placement that is enough for both: the scheduler has one for all
-// cards.
+// own is the placement of a circuit on one accelerator.
+func (p *planner) own(device string, id srs.ID) budget.Placement {
+	return p.work(id).Own[device]
+}
+
+// largest is a placement that is enough for both.
 func largest(a, b budget.Placement) budget.Placement {
 	if !a.Able || !b.Able {
 		if a.Able {
