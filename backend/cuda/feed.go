@@ -32,7 +32,10 @@ func newFeed(h *holding, m machine, bytes int64) (f *feed, err error) {
 			return f, err
 		}
 	}
-	f.copier, err = m.beside()
+	copier, err := m.beside()
+	if err == nil {
+		f.copier = copier
+	}
 	return f, err
 }
 

@@ -55,12 +55,11 @@ func touch(data []byte) {
 	wg.Wait()
 }
 
+// unpin gives up the mapping of a broken device too: the system keeps the pages as
+// long as the driver holds them.
 func (m *stand) unpin(p *pinned) error {
 	err := m.dev.owner.Do(func(c *gpu.Context) error { return c.HostFree(p.mem) })
-	if err != nil {
-		return err // the device may still use it
-	}
-	return unix.Munmap(p.data)
+	return errors.Join(err, unix.Munmap(p.data))
 }
 
 func (m *stand) copyIn(dst gpu.Memory, p *pinned, off int64) error {

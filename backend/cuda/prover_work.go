@@ -98,10 +98,11 @@ func (p *prover) allocateList(ctx context.Context, l *list) (err error) {
 		return nil // read will find it in the file
 	}
 	pinned, err := newHostList(ctx, p.machine, l.bytes())
-	if err == nil {
-		l.home, p.pinned = pinned, append(p.pinned, pinned)
+	if err != nil {
+		return fmt.Errorf("%w; where less may be pinned than the points take, %d MiB, they are read from the key file", err, p.plan.HostTotal()>>20)
 	}
-	return err
+	l.home, p.pinned = pinned, append(p.pinned, pinned)
+	return nil
 }
 
 // allocateWork takes the memory for the work on assignments.

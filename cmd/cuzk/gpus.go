@@ -144,7 +144,7 @@ func (g *gpuCard) need(id srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
 	case least <= g.memory:
 		p.Key.Device = max(least, min(want, room))
 	default:
-		p.Key = g.streamed(n, s)
+		p.Key, p.AtOnce = g.streamed(n, s), 1 // there is one pair of buffers
 	}
 	return p
 }
