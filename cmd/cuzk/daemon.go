@@ -178,7 +178,7 @@ func daemonOptions(l *config.Loaded, log *slog.Logger) (daemon.Options, error) {
 		Host: host.Bytes, Pinned: pinnedMemory(l, host.Bytes, len(accel) > 0), Accelerators: accel,
 		KeepResults: l.Jobs.KeepProofs, SpoolLimit: l.Jobs.SpoolLimit, MinFreeDisk: l.Jobs.MinFreeDisk,
 		Sched: sched.Config{MaxJobs: s.MaxJobs, Making: s.Witnesses, Ahead: s.WitnessesAhead, AgeStep: s.AgeStep, MaxAttempts: s.MaxAttempts,
-			Reserve: min(l.Memory.CriticalReserve, host.Bytes/8), CPU: sched.CPUPolicy(s.CPU), HangFactor: s.HangFactor, HangFloor: s.HangFloor, KeyIdle: l.SRS.KeyIdle, KeyHold: l.Memory.EvictionMinIdle},
+			Reserve: min(l.Memory.CriticalReserve, host.Bytes/8), CPU: sched.CPUPolicy(s.CPU), HangFactor: s.HangFactor, HangFloor: s.HangFloor, HangUnknown: hangUnknown, StopLimit: stopLimit, KeyIdle: l.SRS.KeyIdle, KeyHold: l.Memory.EvictionMinIdle},
 		Events: event.NewHub(recentEvents), Log: log,
 	}, nil
 }
@@ -191,6 +191,14 @@ func pinnedMemory(l *config.Loaded, host budget.Bytes, accelerated bool) budget.
 	}
 	return l.Memory.PinnedBudget.Or(usual)
 }
+
+// hangUnknown is when a stage has hung of which the daemon has seen none before: a
+// WindowPoSt takes half an hour on a small processor. stopLimit is when a device is
+// given up that was told to stop; a slice of work takes 0.3 s.
+const (
+	hangUnknown = 2 * time.Hour
+	stopLimit   = time.Minute
+)
 
 // recentEvents is how many records are kept for those who come to look.
 const recentEvents = 4096

@@ -7,14 +7,10 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 
-	"cuzk/backend"
-	bcuda "cuzk/backend/cuda"
 	"cuzk/budget"
 	"cuzk/cuda"
 	"cuzk/daemon"
-	"cuzk/engine/sched"
 	"cuzk/internal/config"
 	"cuzk/r1cs"
 	"cuzk/srs"
@@ -41,7 +37,7 @@ func accelerators(l *config.Loaded, log *slog.Logger) ([]daemon.Accelerator, err
 	pinned := pinnedMemory(l, host.Bytes, true)
 	var out []daemon.Accelerator
 	for _, info := range list {
-		a, err := openGPU(info, l.Memory.DeviceMargin, pinned)
+		a, err := openGPU(context.Background(), info, l.Memory.DeviceMargin, pinned, log)
 		if err != nil {
 			log.Error("device is not used", "device", info.UUID, "name", info.Name, "reason", err.Error())
 			continue
@@ -72,65 +68,6 @@ func chosen(list []cuda.Device, names []string) ([]cuda.Device, error) {
 	return out, nil
 }
 
-func openGPU(info cuda.Device, margin, pinned budget.Bytes) (daemon.Accelerator, error) {
-	dev, err := bcuda.Open(info)
-	if err != nil {
-		return daemon.Accelerator{}, err
-	}
-	if _, err := dev.SelfTest(); err != nil {
-		return daemon.Accelerator{}, errors.Join(err, dev.Close())
-	}
-	g := &gpuCard{dev: dev, memory: max(budget.Bytes(info.Memory)-margin, 0), pinned: pinned, backends: map[budget.Need]*bcuda.Backend{}}
-	return daemon.Accelerator{
-		Device:  sched.Device{ID: info.UUID, Name: info.Name, Class: sched.GPU, Slots: 1, Memory: g.memory},
-		Backend: g, Need: g.need, Close: g.close,
-	}, nil
-}
-
-// gpuCard gives each key the memory that the daemon's ledger has reserved for it: a
-// prover would take all that is free.
-type gpuCard struct {
-	dev    *bcuda.Device
-	memory budget.Bytes
-	pinned budget.Bytes // of the host, for all keys
-
-	mu       sync.Mutex
-	backends map[budget.Need]*bcuda.Backend // by the memory of a key
-}
-
-// Name implements [backend.Backend].
-func (g *gpuCard) Name() string { return bcuda.Name }
-
-// Load implements [backend.Backend].
-func (g *gpuCard) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
-	b := g.backend(g.need(key.ID, circuit.Counts(), key.Shape()).Key)
-	return b.Load(ctx, circuit, key, progress)
-}
-
-func (g *gpuCard) backend(n budget.Need) *bcuda.Backend {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	b := g.backends[n]
-	if b == nil {
-		o := bcuda.Options{Memory: int64(n.Device), Pinned: int64(n.Pinned)}
-		if n.Pinned == 0 {
-			o.Pinned = -1
-		}
-		b = bcuda.New(g.dev, o)
-		g.backends[n] = b
-	}
-	return b
-}
-
-func (g *gpuCard) close() (err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, b := range g.backends {
-		err = errors.Join(err, b.Close())
-	}
-	return errors.Join(err, g.dev.Close())
-}
-
 // gpuRoom is left on a card beside a large key, for that of WinningPoSt.
 const gpuRoom = 4 * budget.GiB
 
@@ -139,6 +76,10 @@ const gpuRoom = 4 * budget.GiB
 func (g *gpuCard) need(id srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
 	p := gpuNeed(id, n, s)
 	want, room := p.Key.Device, g.memory-gpuRoom
+	if two := want + gpuSecond(n, s); manyPartitions(id) && two <= room && room-want < gpuOther {
+		p.Key.Device, p.AtOnce = two, gpuSlots
+		return p
+	}
 	switch least := gpuLeast(n, s); {
 	case want <= room:
 	case least <= g.memory:
@@ -172,8 +113,21 @@ func (g *gpuCard) streamed(n r1cs.Counts, s srs.Shape) (k budget.Need) {
 // it is taken when the key is loaded.
 func gpuNeed(_ srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
 	fixed, vector := gpuFixed(n, s)
-	return budget.Placement{Able: true, Key: budget.Need{Device: fixed + 9*vector + 3*budget.GiB}}
+	return budget.Placement{Able: true, Key: budget.Need{Device: fixed + 9*vector + 3*budget.GiB}, AtOnce: 1}
 }
+
+// gpuSecond is what the work on a second assignment takes beside the first: its
+// vectors and sums. What it brings, 3% of the time of a PoRep partition, is less than
+// what a second large key on the card does, for which gpuOther is needed.
+func gpuSecond(n r1cs.Counts, s srs.Shape) budget.Bytes {
+	_, vector := gpuFixed(n, s)
+	return 7*vector + 3*budget.GiB
+}
+
+const gpuOther = 64 * budget.GiB
+
+// manyPartitions tells whether the jobs of a circuit have many partitions.
+func manyPartitions(id srs.ID) bool { return id.Family == srs.PoRep || id.Family == srs.Update }
 
 // gpuLeast is about the least with which a key can be used that stays on the card.
 func gpuLeast(n r1cs.Counts, s srs.Shape) budget.Bytes {
