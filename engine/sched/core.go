@@ -139,7 +139,9 @@ func (c *Core) Step(now Time, ev Event) []Command {
 	c.out = nil
 	clear(c.turns)
 	c.take(ev)
-	c.expire()
+	if !c.halted { // jobs that are left go on after the next start
+		c.expire()
+	}
 	c.schedule()
 	return c.out
 }

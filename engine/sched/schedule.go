@@ -189,30 +189,58 @@ func plusOn(n, m budget.Need) budget.Need {
 	return n.Plus(m)
 }
 
-// dropKeys drops idle keys that may go until the shortage is covered, unwanted
-// and longest unused first, and returns what is still short.
+// dropKeys drops idle keys that may go, unwanted and longest unused first, if that
+// covers the shortage, and returns what is still short. As long as a key that is in
+// use would have to go too, none does, and of those that go none is dropped in
+// vain: small ones stay if a large one must go anyway.
 func (c *Core) dropKeys(d *device, short budget.Need, may func(*residency) bool) budget.Need {
-	var idle []*residency
+	var idle, chosen []*residency
 	for _, r := range c.keys {
 		if r.state == keyLoaded && r.refs == 0 && may(r) {
 			idle = append(idle, r)
 		}
 	}
 	sort.SliceStable(idle, func(i, k int) bool { return goesBefore(idle[i], idle[k]) })
+	left := short
 	for _, r := range idle {
-		if give := r.lease.Need(); c.helps(give, d, short) {
-			c.displace(r)
-			short.Host -= give.Host + give.Pinned
-			short.Pinned -= give.Pinned
-			if give.On == d.ID {
-				short.Device -= give.Device
-			}
+		if helps(r.lease.Need(), d, left) {
+			chosen = append(chosen, r)
+			left = less(left, r.lease.Need(), d)
 		}
 	}
+	if !covered(left) {
+		return short
+	}
+	for _, r := range chosen {
+		if spared := more(left, r.lease.Need(), d); covered(spared) {
+			left = spared
+			continue
+		}
+		c.displace(r)
+	}
+	return left
+}
+
+// less is what is still short once a key has gone, more what is if it stays.
+func less(short, give budget.Need, d *device) budget.Need {
+	if give.On != d.ID {
+		give.Device = 0
+	}
+	short.Host -= give.Host + give.Pinned
+	short.Pinned -= give.Pinned
+	short.Device -= give.Device
 	return short
 }
 
-func (c *Core) helps(give budget.Need, d *device, short budget.Need) bool {
+func more(short, give budget.Need, d *device) budget.Need {
+	return less(short, budget.Need{Host: -give.Host, Pinned: -give.Pinned, Device: -give.Device, On: give.On}, d)
+}
+
+func covered(short budget.Need) bool {
+	return short.Host <= 0 && short.Pinned <= 0 && short.Device <= 0
+}
+
+func helps(give budget.Need, d *device, short budget.Need) bool {
 	return short.Device > 0 && give.On == d.ID && give.Device > 0 ||
 		short.Host > 0 && give.Host+give.Pinned > 0 || short.Pinned > 0 && give.Pinned > 0
 }

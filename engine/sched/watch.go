@@ -103,6 +103,9 @@ func (c *Core) hung(a *attempt) {
 
 // Next is the moment at which a Tick is due, if there is one.
 func (c *Core) Next() (Time, bool) {
+	if c.halted {
+		return 0, false
+	}
 	best, any := Time(0), false
 	note := func(t Time) {
 		if t > 0 && (!any || t < best) {
