@@ -34,6 +34,7 @@ func newFake() *fakeDriver {
 		*p = 0x1000
 		return success
 	}
+	f.cuCtxSetCurrent = func(handle) result { return success }
 	f.cuMemFree_v2 = func(devicePtr) result { return success }
 	f.cuEventQuery = func(handle) result {
 		if f.ready--; f.ready >= 0 {
@@ -177,6 +178,33 @@ func TestModuleErrorCarriesLog(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "module ntt: ptxas error: line 3") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestModulesAreLoadedSideBySide: all, and one that fails is named.
+func TestModulesAreLoadedSideBySide(t *testing.T) {
+	f := newFake()
+	refuse := f.cuModuleLoadDataEx
+	f.cuModuleLoadDataEx = func(m *handle, image unsafe.Pointer, n uint32, opts *int32, vals *unsafe.Pointer) result {
+		if *(*byte)(image) == 'j' {
+			return refuse(m, image, n, opts, vals)
+		}
+		*m = 7
+		return success
+	}
+	unloaded := 0
+	f.cuModuleUnload = func(handle) result { unloaded++; return success }
+	o := openFake(t, f)
+	good := []Image{{"a", []byte("ptx")}, {"b", []byte("ptx")}}
+	_ = o.Do(func(c *Context) error {
+		list, times, err := c.LoadModules(good)
+		if err != nil || len(list) != 2 || list[1].name != "b" || len(times) != 2 || times[0].Name != "a" {
+			t.Errorf("loaded %v, %v, %v", list, times, err)
+		}
+		if _, _, err := c.LoadModules(append(good, Image{"c", []byte("junk")})); err == nil || !strings.Contains(err.Error(), "module c: ptxas error") || unloaded != 2 {
+			t.Errorf("with junk: %v, %d released", err, unloaded)
+		}
+		return nil
+	})
 }
 
 func TestCopiesRefuseOverruns(t *testing.T) {

@@ -39,6 +39,7 @@ type task struct {
 type Context struct {
 	owner *Owner
 	drv   *driver
+	h     handle
 }
 
 // Balance is what an owner has allocated and not released.
@@ -88,7 +89,7 @@ func (o *Owner) loop(started chan<- error) {
 	if err != nil {
 		return
 	}
-	c := &Context{owner: o, drv: o.drv}
+	c := &Context{owner: o, drv: o.drv, h: ctx}
 	for {
 		select {
 		case <-o.stop:

@@ -79,6 +79,7 @@ type card struct {
 // sumCode is the loaded kernels, shared by all streams of an owner.
 type sumCode struct {
 	modules []gpu.Module
+	took    []gpu.ModuleTime
 	kernels map[string]gpu.Function
 	facts   facts
 }
@@ -91,7 +92,8 @@ const asyncMajor = 8
 func loadSums(c *gpu.Context) (*sumCode, error) {
 	code := &sumCode{kernels: map[string]gpu.Function{}}
 	async := c.Device().Major >= asyncMajor
-	for name, list := range sumModules {
+	var images []gpu.Image
+	for _, name := range sortedKeys(sumModules) {
 		_, has := sumModules[name+"_async"]
 		isAsync := strings.HasSuffix(name, "_async")
 		if has && async || isAsync && !async {
@@ -101,12 +103,13 @@ func loadSums(c *gpu.Context) (*sumCode, error) {
 		if err == nil && isAsync {
 			image, err = raiseTarget(image)
 		}
-		if err == nil {
-			err = code.load(c, name, image, list)
-		}
 		if err != nil {
 			return nil, err
 		}
+		images = append(images, gpu.Image{Name: name, Data: image})
+	}
+	if err := code.loadImages(c, images); err != nil {
+		return nil, err
 	}
 	return code, code.prepare(c, async)
 }
@@ -123,6 +126,7 @@ func raiseTarget(ptx []byte) ([]byte, error) {
 	return ptx, nil
 }
 
+// load adds a module and some of its kernels.
 func (s *sumCode) load(c *gpu.Context, name string, image []byte, list []string) error {
 	m, err := c.LoadModule(name, image)
 	if err != nil {
@@ -132,6 +136,21 @@ func (s *sumCode) load(c *gpu.Context, name string, image []byte, list []string)
 	for _, k := range list {
 		if s.kernels[k], err = c.Function(m, k); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// loadImages loads modules of sums side by side.
+func (s *sumCode) loadImages(c *gpu.Context, images []gpu.Image) (err error) {
+	if s.modules, s.took, err = c.LoadModules(images); err != nil {
+		return err
+	}
+	for i, m := range images {
+		for _, k := range sumModules[m.Name] {
+			if s.kernels[k], err = c.Function(s.modules[i], k); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -81,7 +81,10 @@ func openCard(ctx context.Context, info cuda.Device, log *slog.Logger) (openedCa
 func compileKernels(b *bcuda.Backend, info cuda.Device, log *slog.Logger) error {
 	start := time.Now()
 	log.Info("compiling kernels for "+info.Name+", about 20 s the first time", "device", info.UUID)
-	err := b.LoadAll()
+	times, err := b.LoadTimed()
+	for _, m := range times {
+		log.Debug("kernels of a module", "device", info.UUID, "module", m.Name, "took", m.Took.Round(time.Millisecond).String())
+	}
 	if err == nil {
 		log.Info("kernels are ready", "device", info.UUID, "took", time.Since(start).Round(time.Millisecond).String())
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	bcuda "cuzk/backend/cuda"
@@ -72,11 +73,18 @@ func TestGPUNeedsArePlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, gib := range []budget.Bytes{14, 15, 16, 20, 23, 31, 39, 47, 61, 64, 72, 79, 139} {
-			k := (&gpuCard{memory: gib * budget.GiB, pinned: 128 * budget.GiB}).need(id, e.Counts, id.Shape()).Key
-			p, err := bcuda.PlanOn(circuit, bcuda.H200(), int64(k.Device), bcuda.Options{Pinned: int64(k.Pinned)})
+			place := (&gpuCard{memory: gib * budget.GiB, pinned: 128 * budget.GiB}).need(id, e.Counts, id.Shape())
+			k := place.Key
+			p, err := bcuda.PlanOn(circuit, bcuda.H200(), int64(k.Device), bcuda.Options{Pinned: int64(k.Pinned), Works: place.AtOnce})
 			if k.Device > gib*budget.GiB || err != nil {
 				t.Errorf("%s on %d GiB, with %v reserved: %v", name, gib, k.Device, err)
 				continue
+			}
+			if text := p.String(); place.AtOnce > 1 && (!strings.Contains(text, "2 times: a, b, c") || !strings.Contains(text, "second lane")) {
+				t.Errorf("%s on %d GiB: %d at a time, the plan is\n%s", name, gib, place.AtOnce, text)
+			}
+			if place.AtOnce != 2 && gib == 139 && manyPartitions(id) {
+				t.Errorf("%s on %d GiB: %d at a time", name, gib, place.AtOnce)
 			}
 			if streamed := p.Slice > 0; streamed != (k.Pinned > 0) || streamed && (!p.Pinned || p.HostTotal() > int64(k.Pinned)) {
 				t.Errorf("%s on %d GiB: reserved %+v, the plan is\n%s", name, gib, k, p)
