@@ -17,4 +17,7 @@
 //     gnark-crypto on this device with this driver, [Device.LargeCheck] those of
 //     2^27 points; whatever a kernel does, every proof is verified before it
 //     leaves (package groth16).
+//  4. A prover takes no more device memory than its plan, which is made before
+//     anything is allocated. Whether a key stays on the device or is streamed from
+//     the host changes no bit of any sum.
 package cuda
