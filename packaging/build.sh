@@ -6,13 +6,19 @@
 #
 # Needs Go, and for the packages nfpm in PATH (go install
 # github.com/goreleaser/nfpm/v2/cmd/nfpm@latest); without it there are none, and
-# it says so. The program is the same whoever builds a commit: no paths, no times of the
-# build. What "cuzk version" says comes from packaging/stamp.sh.
+# it says so. Program and packages are the same, to the byte, whenever and in whatever folder
+# a commit is built, as long as the compiler and the folder of Go's module cache
+# are the same: assembler sources of a module include others of it, and -trimpath
+# leaves the whole names of those in the program. What "cuzk version" says comes
+# from packaging/stamp.sh.
 set -eu
 cd "$(dirname "$0")/.."
 export VERSION="${1:?usage: packaging/build.sh VERSION [amd64|arm64] [FOLDER]}"
 export ARCH="${2:-$(go env GOARCH)}" DIST="${3:-bin/dist}"
 mkdir -p "$DIST/man" "$DIST/completion"
+# nfpm dates what it packs by this.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
 
 CGO_ENABLED=0 GOARCH="$ARCH" go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= $(packaging/stamp.sh)" -o "$DIST/cuzk" ./cmd/cuzk
 go test -count=1 -run '^TestManPages$' ./cmd/cuzk -man "$(cd "$DIST" && pwd)/man" >/dev/null
