@@ -34,7 +34,6 @@ func newFake() *fakeDriver {
 		*p = 0x1000
 		return success
 	}
-	f.cuCtxSetCurrent = func(handle) result { return success }
 	f.cuMemFree_v2 = func(devicePtr) result { return success }
 	f.cuEventQuery = func(handle) result {
 		if f.ready--; f.ready >= 0 {
@@ -180,8 +179,8 @@ func TestModuleErrorCarriesLog(t *testing.T) {
 	}
 }
 
-// TestModulesAreLoadedSideBySide: all, and one that fails is named.
-func TestModulesAreLoadedSideBySide(t *testing.T) {
+// TestModulesAreTimed: all are loaded, and one that fails is named.
+func TestModulesAreTimed(t *testing.T) {
 	f := newFake()
 	refuse := f.cuModuleLoadDataEx
 	f.cuModuleLoadDataEx = func(m *handle, image unsafe.Pointer, n uint32, opts *int32, vals *unsafe.Pointer) result {

@@ -9,8 +9,7 @@
 //
 //  1. A context belongs to one [Owner], whose goroutine stays on its OS thread;
 //     every call that needs the context is made inside [Owner.Do]. The driver's
-//     current context is a property of the thread. [Context.LoadModules] alone
-//     uses more threads.
+//     current context is a property of the thread.
 //  2. Asynchronous copies take [HostMemory] (pinned, outside the Go heap) only;
 //     Go slices are copied synchronously.
 //  3. Every allocation is counted; [Balance] is zero when all was released.

@@ -40,7 +40,6 @@ type driver struct {
 	cuDeviceGetAttribute                        func(v *int32, attr int32, d int32) result
 	cuCtxCreate_v2                              func(c *handle, flags uint32, d int32) result
 	cuCtxDestroy_v2                             func(c handle) result
-	cuCtxSetCurrent                             func(c handle) result
 	cuCtxSynchronize                            func() result
 	cuMemGetInfo_v2                             func(free, total *uint64) result
 	cuMemAlloc_v2                               func(p *devicePtr, n uint64) result

@@ -39,7 +39,6 @@ type task struct {
 type Context struct {
 	owner *Owner
 	drv   *driver
-	h     handle
 }
 
 // Balance is what an owner has allocated and not released.
@@ -89,7 +88,7 @@ func (o *Owner) loop(started chan<- error) {
 	if err != nil {
 		return
 	}
-	c := &Context{owner: o, drv: o.drv, h: ctx}
+	c := &Context{owner: o, drv: o.drv}
 	for {
 		select {
 		case <-o.stop:

@@ -49,6 +49,18 @@ func (f *faulty) put(mem gpu.Memory, data []byte) {
 	}
 }
 
+// flip turns a bit of each element of tables.
+func (f *faulty) flip(tables []gpu.Memory) {
+	f.t.Helper()
+	for _, mem := range tables {
+		data := fetch(f.t, f.machine, mem, mem.Bytes)
+		for i := 0; i < len(data); i += fr.Bytes {
+			data[i] ^= 2
+		}
+		f.put(mem, data)
+	}
+}
+
 // refused proves with a fault, and again after its repair.
 func (f *faulty) refused(name string, fault, repair func()) {
 	f.t.Helper()
@@ -95,10 +107,11 @@ func TestFaultsOnACardAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := f.tables.(*standQuotient).q
-	for name, mem := range map[string]gpu.Memory{
+	places := map[string]gpu.Memory{
 		"h": f.key.h.mem, "l": f.key.l.others.mem, "a": f.key.a.others.mem, "b_g1": f.key.b1.others.mem, "b_g2": f.key.b2.others.mem,
-		"who is in a": f.key.selA.elements.masks, "twiddles": q.roots, "scales": q.scale,
-	} {
+		"who is in a": f.key.selA.elements.masks, "scales": q.scale,
+	}
+	for name, mem := range places {
 		before := fetch(t, f.machine, mem, min(mem.Bytes, 64*fr.Bytes))
 		after := slices.Clone(before)
 		for i := 0; i < len(after); i += 2 * fr.Bytes {
@@ -106,6 +119,7 @@ func TestFaultsOnACardAreRefused(t *testing.T) {
 		}
 		f.refused("a bit of "+name, func() { f.put(mem, after) }, func() { f.put(mem, before) })
 	}
+	f.refused("a bit of every twiddle", func() { f.flip(q.mem.list) }, func() { f.flip(q.mem.list) })
 	w := f.works[0]
 	for _, kernel := range []string{"rows_slices", "select_elements"} {
 		m, other := w.m, w.other.m
@@ -123,12 +137,18 @@ func TestFaultsOnACardAreRefused(t *testing.T) {
 	f.prover = good
 }
 
-// TestIllegalAddressBreaksTheContextOnly: after an illegal address everything on the
-// context fails with its class; closing does not hang, and a card that is opened
-// again proves.
-func TestIllegalAddressBreaksTheContextOnly(t *testing.T) {
-	healthy := openFirst(t, Options{Memory: 2 << 30}) // a context of its own: is not touched
-	d, err := Open(healthy.dev.Info())
+// TestIllegalAddress: after an illegal address everything on the context fails with
+// its class, and closing does not hang. Opening the card again says the same class,
+// where the driver wants a new process, or gives a card that proves.
+func TestIllegalAddress(t *testing.T) {
+	devices, err := gpu.Devices()
+	if errors.Is(err, gpu.ErrNoDriver) {
+		t.Skip("needs a GPU")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(devices[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +171,16 @@ func TestIllegalAddressBreaksTheContextOnly(t *testing.T) {
 		t.Errorf("a proof afterwards: %v", err)
 	}
 	start := time.Now()
-	t.Logf("closing said: %v", errors.Join(f.Close(), b.Close(), d.Close()))
+	if err := errors.Join(f.Close(), b.Close(), d.Close()); !errors.Is(err, gpu.ErrSticky) {
+		t.Errorf("closing: %v", err)
+	}
 	t.Logf("closing took %v", time.Since(start))
 	start = time.Now()
-	again, err := Open(healthy.dev.Info())
+	again, err := Open(devices[0])
+	if errors.Is(err, gpu.ErrSticky) {
+		t.Logf("this driver lets the process open the card no more: %v", err)
+		return
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,10 +195,6 @@ func TestIllegalAddressBreaksTheContextOnly(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
-	}
-	h := loadFaulty(t, healthy)
-	if err := errors.Join(h.prove(), h.Close()); err != nil {
-		t.Errorf("in another context: %v", err)
 	}
 }
 
@@ -259,20 +281,17 @@ func manyTerms(t *testing.T, m *stand, held *holding, n int64) (points, scalars 
 	return fill(curveG1.point, rawBytes(list)), fill(fr.Bytes, rawBytes(fastSample(some, 10)))
 }
 
-// TestKernelsCompileSideBySide logs how long the driver takes for each module, one
-// after another and side by side. On a machine whose cache is empty these are the
-// compiler's times, of the order in which it was asked.
-func TestKernelsCompileSideBySide(t *testing.T) {
+// TestKernelsAreCompiled logs how long the driver takes for each module: the
+// compiler's times on a machine whose cache is empty.
+func TestKernelsAreCompiled(t *testing.T) {
 	b := openFirst(t, Options{})
 	start := time.Now()
 	times, err := b.LoadTimed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sum time.Duration
 	for _, m := range times {
 		t.Logf("%-14s %v", m.Name, m.Took.Round(time.Millisecond))
-		sum += m.Took
 	}
-	t.Logf("together %v, the modules' times add up to %v", time.Since(start).Round(time.Millisecond), sum.Round(time.Millisecond))
+	t.Logf("together %v", time.Since(start).Round(time.Millisecond))
 }

@@ -9,7 +9,7 @@ import (
 func (b *Backend) LoadAll() error { _, err := b.LoadTimed(); return err }
 
 // LoadTimed loads every kernel that is used on the device, which makes the driver
-// compile those that are not in its cache, side by side. They stay loaded until
+// compile those that are not in its cache. They stay loaded until
 // backend and device are closed. The times are those of the modules.
 func (b *Backend) LoadTimed() ([]gpu.ModuleTime, error) {
 	m, err := b.stand() // loads those of sums

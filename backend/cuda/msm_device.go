@@ -141,7 +141,7 @@ func (s *sumCode) load(c *gpu.Context, name string, image []byte, list []string)
 	return nil
 }
 
-// loadImages loads modules of sums side by side.
+// loadImages loads modules of sums with their kernels.
 func (s *sumCode) loadImages(c *gpu.Context, images []gpu.Image) (err error) {
 	if s.modules, s.took, err = c.LoadModules(images); err != nil {
 		return err

@@ -93,7 +93,9 @@ func compileKernels(b *bcuda.Backend, info cuda.Device, log *slog.Logger) error 
 
 // gpuCard gives each key the memory that the daemon's ledger has reserved for it: a
 // prover would take all that is free. It outlives the contexts of its card: after an
-// error that breaks one, Reopen makes another.
+// error that breaks one, Reopen makes another, where the driver lets it: after an
+// illegal address in a kernel, driver 580 gives the process no context any more, on
+// an H200 (2026-12-01).
 type gpuCard struct {
 	memory budget.Bytes
 	pinned budget.Bytes // of the host, for all keys
@@ -146,6 +148,9 @@ func (g *gpuCard) Reopen(ctx context.Context) error {
 	}()
 	select {
 	case r := <-done:
+		if errors.Is(r.err, cuda.ErrSticky) {
+			return fmt.Errorf("the driver lets this process open the card no more, restart the daemon (its jobs go on): %w", r.err)
+		}
 		if r.err != nil {
 			return r.err
 		}
