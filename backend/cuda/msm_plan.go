@@ -252,52 +252,23 @@ func (p *plan) cost() float64 {
 	return total
 }
 
-// fits says whether indexes and memory suffice.
-func (p *plan) fits(f facts, budget int64) bool {
+// possible says whether indexes and a block's shared memory suffice.
+func (p *plan) possible(f facts) bool {
 	return p.slotCount() < refLimit && int64(p.group)*int64(p.n) < refLimit && p.sortBits() <= sortMaxBits &&
-		p.sortShared(p.sortBits()) <= f.shared && p.bytes(f) <= budget
+		p.sortShared(p.sortBits()) <= f.shared
 }
 
 // planMSM chooses the windows, the grouping and the number of parts for n scalars
 // with the least estimated cost in the memory. only, if not 0, is the number of
 // windows.
 func planMSM(f facts, cv curve, n int, budget int64, only int) (plan, error) {
-	var best plan
-	cost := -1.0
-	from, to := minWindows, maxWindows
-	if only != 0 {
-		from, to = only, only
-	}
-	for parts := 1; parts <= n && cost < 0; parts *= 2 {
+	for parts := 1; parts <= n; parts *= 2 {
 		size := (n + parts - 1) / parts
-		for count := from; count <= to; count++ {
-			p, ok := bestGrouping(f, cv, size, newWindows(count), budget)
-			if ok && (cost < 0 || p.cost() < cost) {
-				best, cost = p, p.cost()
+		for _, c := range choicesFor(f, cv, size, only) {
+			if c.bytes <= budget {
+				return c.plan(f, cv, size), nil
 			}
 		}
 	}
-	if cost < 0 {
-		return best, fmt.Errorf("%d bytes of scratch memory are too few for any plan", budget)
-	}
-	return best, nil
-}
-
-// bestGrouping tries groups of one window, a few, or all.
-func bestGrouping(f facts, cv curve, n int, v windows, budget int64) (best plan, ok bool) {
-	for _, group := range []int{1, 2, 3, 4, 6, v.count} {
-		if group > v.count {
-			continue
-		}
-		for _, recoded := range []int{v.count, (v.count + 1) / 2, group} {
-			if recoded = min((recoded+group-1)/group*group, v.count); recoded < group {
-				continue
-			}
-			p := newPlan(f, cv, n, v, group, recoded)
-			if p.fits(f, budget) && (!ok || p.cost() < best.cost()) {
-				best, ok = p, true
-			}
-		}
-	}
-	return best, ok
+	return plan{}, fmt.Errorf("%d bytes of scratch memory are too few for any plan", budget)
 }
