@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"cuzk/budget"
@@ -26,6 +27,7 @@ type attempt struct {
 type load struct {
 	start time.Time
 	bytes budget.Bytes
+	done  atomic.Uint64 // percent of the present pass over the key
 }
 
 // execute does what the scheduler decided. It runs in the loop.

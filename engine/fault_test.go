@@ -150,6 +150,12 @@ func TestPreloadAndEvict(t *testing.T) {
 		}
 		r := start(t, d, nil)
 		began := time.Now()
+		go func() {
+			time.Sleep(16 * time.Second)
+			if s, err := r.Status(t.Context()); err != nil || s.Loading[[2]string{"porep-32g", "gpu0"}] != 50 {
+				t.Errorf("half-way, status says %v, %v", s.Loading, err)
+			}
+		}()
 		already, err := r.Preload(t.Context(), "porep-32g")
 		if err != nil || already || time.Since(began) != 30*time.Second {
 			t.Fatalf("preload: already %v, %v, after %v", already, err, time.Since(began))

@@ -16,11 +16,12 @@ const progressEvery = time.Second
 
 func (e *Engine) loadKey(c sched.LoadKey) {
 	d := e.devices[c.Device]
-	e.loads[[2]string{c.Key, c.Device}] = &load{start: time.Now(), bytes: e.keyBytes(c.Key)}
+	ld := &load{start: time.Now(), bytes: e.keyBytes(c.Key)}
+	e.loads[[2]string{c.Key, c.Device}] = ld
 	r := event.Record{Type: event.KeyLoading, Key: c.Key, Device: c.Device, Bytes: int64(e.keyBytes(c.Key))}
 	e.publish(r)
 	e.work(func() {
-		err := guard("load key "+c.Key, func() error { return d.Load(e.ctx, c.Key, e.keyProgress(r)) })
+		err := guard("load key "+c.Key, func() error { return d.Load(e.ctx, c.Key, e.keyProgress(r, ld)) })
 		e.post(func() { e.keyAnswered(c, err) })
 	})
 }
@@ -28,7 +29,7 @@ func (e *Engine) loadKey(c sched.LoadKey) {
 // keyProgress publishes at most once a progressEvery. A key may be gone through
 // more than once, for its digest and for its points: times count from the beginning
 // of each pass, so that rates and times left are those of the pass.
-func (e *Engine) keyProgress(r event.Record) func(done, total budget.Bytes) {
+func (e *Engine) keyProgress(r event.Record, ld *load) func(done, total budget.Bytes) {
 	start, last, before := time.Time{}, time.Now(), budget.Bytes(0)
 	r.Type = event.KeyProgress
 	return func(done, total budget.Bytes) {
@@ -37,6 +38,9 @@ func (e *Engine) keyProgress(r event.Record) func(done, total budget.Bytes) {
 			start = now
 		}
 		before = done
+		if total > 0 {
+			ld.done.Store(uint64(100 * done / total))
+		}
 		if now.Sub(last) >= progressEvery {
 			last = now
 			r.Done, r.Bytes, r.Took = int64(done), int64(total), now.Sub(start)

@@ -122,6 +122,7 @@ type Status struct {
 	Kinds                 []KindStatus
 	KindOf                map[string]string // of the jobs that devices work for
 	Known                 []Key             // keys, resident or not
+	Loading               map[[2]string]int // keys on their way, by key and device: percent
 	Uptime                time.Duration
 	Refusing              string // why no jobs are accepted; empty if they are
 	SpoolUsed, SpoolLimit int64
@@ -147,6 +148,10 @@ func (e *Engine) Status(ctx context.Context) (Status, error) {
 func (e *Engine) look(s *Status) {
 	s.View = e.core.View()
 	s.Unsaved = len(e.unsaved)
+	s.Loading = map[[2]string]int{}
+	for k, ld := range e.loads {
+		s.Loading[k] = int(ld.done.Load())
+	}
 	if s.Draining && s.Refusing == "" {
 		s.Refusing = ErrStopping.Error()
 	}

@@ -60,7 +60,8 @@ type KeyView struct {
 // ResidentView is a key on a device.
 type ResidentView struct {
 	Device    string `json:"device"`
-	State     string `json:"state"` // loading, loaded, dropping
+	State     string `json:"state"`             // loading, loaded, dropping
+	Percent   int    `json:"percent,omitempty"` // while loading
 	Bytes     int64  `json:"bytes"`
 	Refs      int    `json:"refs"`
 	Preloaded bool   `json:"preloaded"`
@@ -119,7 +120,7 @@ func keyViews(st *engine.Status) []KeyView {
 		if r.State == "loaded" {
 			out[i].Tier = "hot"
 		}
-		out[i].Resident = append(out[i].Resident, ResidentView{Device: r.Device, State: r.State,
+		out[i].Resident = append(out[i].Resident, ResidentView{Device: r.Device, State: r.State, Percent: st.Loading[[2]string{r.Key, r.Device}],
 			Bytes: int64(r.Need.Host + r.Need.Pinned + r.Need.Device), Refs: r.Refs, Preloaded: r.Preloaded})
 	}
 	return out

@@ -150,7 +150,10 @@ func keyRows(v *server.StatusView) [][]string {
 		var on []string
 		for _, r := range k.Resident {
 			text := r.Device
-			if r.State != "loaded" {
+			switch {
+			case r.State == "loading" && r.Percent > 0:
+				text += fmt.Sprintf(" (loading, %d%%)", r.Percent)
+			case r.State != "loaded":
 				text += " (" + r.State + ")"
 			}
 			on = append(on, text)
