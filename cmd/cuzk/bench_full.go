@@ -190,6 +190,9 @@ func (b *fullBench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	b.r.Partitions = len(b.job.Partitions)
+	// Memory for more at a time would be taken from the lanes of one.
+	b.f.works = min(b.f.works, b.r.Partitions)
+	b.r.Works = b.f.works
 	b.r.RequestBytes = max(heapInUse()-before, 0)
 	b.step("request made", begun)
 	begun = time.Now()
