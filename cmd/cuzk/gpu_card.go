@@ -25,6 +25,14 @@ import (
 // key's placement says how many of its own.
 const gpuSlots = 2
 
+// slotsOf is how many partitions a card with so much memory works on at a time.
+func slotsOf(memory budget.Bytes) int {
+	if memory < gpuOther {
+		return roundSlots
+	}
+	return gpuSlots
+}
+
 func openGPU(ctx context.Context, info cuda.Device, margin, pinned budget.Bytes, log *slog.Logger) (daemon.Accelerator, error) {
 	g := &gpuCard{memory: max(budget.Bytes(info.Memory)-margin, 0), pinned: pinned}
 	g.open = func(ctx context.Context) (openedCard, error) { return openCard(ctx, info, log) }
@@ -32,7 +40,7 @@ func openGPU(ctx context.Context, info cuda.Device, margin, pinned budget.Bytes,
 		return daemon.Accelerator{}, err
 	}
 	return daemon.Accelerator{
-		Device:  sched.Device{ID: info.UUID, Name: info.Name, Class: sched.GPU, Slots: gpuSlots, Memory: g.memory},
+		Device:  sched.Device{ID: info.UUID, Name: info.Name, Class: sched.GPU, Slots: slotsOf(g.memory), Memory: g.memory},
 		Backend: g, Need: g.need, Reopen: g.Reopen, Abandon: g.abandon, Close: g.close,
 	}, nil
 }
@@ -120,14 +128,22 @@ func (g *gpuCard) backend(p budget.Placement) (cardBackend, error) {
 	}
 	b := g.backends[p]
 	if b == nil {
-		o := bcuda.Options{Memory: int64(p.Key.Device), Pinned: int64(p.Key.Pinned), Works: max(p.AtOnce, 1)}
-		if o.Pinned == 0 {
-			o.Pinned = -1
-		}
-		b = g.card.backend(o)
+		b = g.card.backend(optionsOf(p))
 		g.backends[p] = b
 	}
 	return b, nil
+}
+
+// optionsOf are a backend's bounds for keys of a placement.
+func optionsOf(p budget.Placement) bcuda.Options {
+	o := bcuda.Options{Memory: int64(p.Key.Device), Pinned: int64(p.Key.Pinned), Works: max(p.AtOnce, 1)}
+	if o.Pinned == 0 {
+		o.Pinned = -1
+	}
+	if isStreamed(p) {
+		o.Works = 1 // its proofs are worked on in turns
+	}
+	return o
 }
 
 // Reopen closes what there is and opens the card anew.
@@ -200,6 +216,9 @@ func shut(card openedCard, backends map[budget.Placement]cardBackend) (err error
 // Load implements [backend.Backend].
 func (g *gpuCard) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
 	p := &gpuProver{card: g, circuit: circuit, key: key, place: g.need(key.ID, circuit.Counts(), key.Shape())}
+	if isStreamed(p.place) && p.place.AtOnce > 1 {
+		p.rounds = &rounds{run: p.whole}
+	}
 	if err := p.load(ctx, progress); err != nil {
 		return nil, cardError(err)
 	}
@@ -212,6 +231,7 @@ type gpuProver struct {
 	card    *gpuCard
 	circuit *r1cs.Compiled
 	key     *srs.Key
+	rounds  *rounds // of a streamed key whose jobs have many partitions
 
 	mu    sync.RWMutex // held for reading while inner is used
 	inner backend.Prover
@@ -252,8 +272,24 @@ func (p *gpuProver) load(ctx context.Context, progress func(float64)) error {
 	}
 }
 
-// Sums implements [backend.Prover].
+// Sums implements [backend.Prover]. Single assignments for a streamed key join
+// others.
 func (p *gpuProver) Sums(ctx context.Context, w []*r1cs.Assignment, progress func(string, float64)) ([]backend.Sums, error) {
+	if p.rounds == nil || len(w) != 1 {
+		return p.whole(ctx, w, progress)
+	}
+	if err := p.circuit.Fits(w[0]); err != nil {
+		return nil, err // not one for the others of the round
+	}
+	sums, err := p.rounds.sums(ctx, w[0], progress)
+	if err != nil {
+		return nil, err
+	}
+	return []backend.Sums{sums}, nil
+}
+
+// whole makes the sums of all assignments in one call of the card.
+func (p *gpuProver) whole(ctx context.Context, w []*r1cs.Assignment, progress func(string, float64)) ([]backend.Sums, error) {
 	for try := 0; ; try++ {
 		out, times, err := p.sums(ctx, w, progress)
 		if err == nil || !errors.Is(err, cuda.ErrOutOfMemory) || errors.Is(err, cuda.ErrSticky) || try == smallerPlans {

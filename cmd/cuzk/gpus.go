@@ -85,7 +85,11 @@ func (g *gpuCard) need(id srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
 	case least <= g.memory:
 		p.Key.Device = max(least, min(want, room))
 	default:
-		p.Key, p.AtOnce = g.streamed(n, s), 1 // there is one pair of buffers
+		p.Key = g.streamed(n, s)
+		// Where WinningPoSt's key cannot be beside, it waits for no more than a partition.
+		if manyPartitions(id) && p.Key.Device <= room {
+			p.AtOnce = roundMost
+		}
 	}
 	return p
 }
@@ -106,6 +110,9 @@ func (g *gpuCard) streamed(n r1cs.Counts, s srs.Shape) (k budget.Need) {
 	}
 	return k
 }
+
+// isStreamed tells a placement of a streamed key.
+func isStreamed(p budget.Placement) bool { return p.Key.Pinned > 0 || p.Key.Host > 0 }
 
 // gpuNeed is what a key and the work on one assignment take on a card with room:
 // the points and the assignment; nine vectors of the domain's size, for a, b and

@@ -75,13 +75,16 @@ func TestGPUNeedsArePlans(t *testing.T) {
 		for _, gib := range []budget.Bytes{14, 15, 16, 20, 23, 31, 39, 47, 61, 64, 72, 79, 139} {
 			place := (&gpuCard{memory: gib * budget.GiB, pinned: 128 * budget.GiB}).need(id, e.Counts, id.Shape())
 			k := place.Key
-			p, err := bcuda.PlanOn(circuit, bcuda.H200(), int64(k.Device), bcuda.Options{Pinned: int64(k.Pinned), Works: place.AtOnce})
+			p, err := bcuda.PlanOn(circuit, bcuda.H200(), int64(k.Device), optionsOf(place))
 			if k.Device > gib*budget.GiB || err != nil {
 				t.Errorf("%s on %d GiB, with %v reserved: %v", name, gib, k.Device, err)
 				continue
 			}
-			if text := p.String(); place.AtOnce > 1 && (!strings.Contains(text, "2 times: a, b, c") || !strings.Contains(text, "second lane")) {
+			if text := p.String(); place.AtOnce > 1 && p.Slice == 0 && (!strings.Contains(text, "2 times: a, b, c") || !strings.Contains(text, "second lane")) {
 				t.Errorf("%s on %d GiB: %d at a time, the plan is\n%s", name, gib, place.AtOnce, text)
+			}
+			if p.Slice > 0 && place.AtOnce > 1 && p.Round < place.AtOnce {
+				t.Errorf("%s on %d GiB: %d join a round of %d", name, gib, place.AtOnce, p.Round)
 			}
 			if place.AtOnce != 2 && gib == 139 && manyPartitions(id) {
 				t.Errorf("%s on %d GiB: %d at a time", name, gib, place.AtOnce)
