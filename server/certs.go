@@ -79,11 +79,17 @@ func (c *certs) current() *tls.Config {
 // look takes the stamps of the files; zero for one that is not there.
 func (c *certs) look() (out [3]stamp) {
 	for i, path := range []string{c.cert, c.key, c.clientCA} {
-		if info, err := os.Stat(path); err == nil {
-			out[i] = stamp{info.Size(), info.ModTime()}
-		}
+		out[i] = stampOf(path)
 	}
 	return out
+}
+
+// stampOf is zero for a file that is not there.
+func stampOf(path string) (s stamp) {
+	if info, err := os.Stat(path); err == nil {
+		s = stamp{info.Size(), info.ModTime()}
+	}
+	return s
 }
 
 func (c *certs) read() (*tls.Config, error) {

@@ -16,19 +16,20 @@ import (
 
 // guards stand before every call: the token, and a net for panics.
 type guards struct {
-	token string
+	token func() string // empty: no token is asked for
 	log   *slog.Logger
 }
 
 // admit checks the token in constant time.
 func (g guards) admit(ctx context.Context) error {
-	if g.token == "" {
+	token := g.token()
+	if token == "" {
 		return nil
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
 	for _, v := range md.Get("authorization") {
 		secret, ok := strings.CutPrefix(v, "Bearer ")
-		a, b := sha256.Sum256([]byte(secret)), sha256.Sum256([]byte(g.token))
+		a, b := sha256.Sum256([]byte(secret)), sha256.Sum256([]byte(token))
 		if ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
 			return nil
 		}

@@ -51,6 +51,7 @@ type Config struct {
 	KeyFile        string
 	ClientCAFile   string // PEM; when set, clients must show a certificate of these
 	Token          string // when set, calls must carry "authorization: Bearer TOKEN"
+	TokenFile      string // file with the token, read again when it changes; instead of Token
 	AllowPlaintext bool   // permit addresses that others can reach without TLS
 
 	MaxReceiving   int           // large requests worked on at a time, and as many more received; 0 is 8
@@ -105,6 +106,10 @@ func open(cfg Config, e *engine.Engine) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	token, err := loadToken(cfg)
+	if err != nil {
+		return nil, err
+	}
 	s := &server{cfg: cfg, engine: e, log: cfg.Logger, health: health.NewServer()}
 	if s.lis, err = listen(cfg.Listen, tlsConfig != nil || cfg.AllowPlaintext, "tls_cert and tls_key"); err != nil {
 		return nil, fmt.Errorf("listen for clients: %w", err)
@@ -114,13 +119,13 @@ func open(cfg Config, e *engine.Engine) (*server, error) {
 			return nil, errors.Join(fmt.Errorf("listen for the admin page: %w", err), s.lis.Close())
 		}
 	}
-	s.grpc = s.newGRPC(tlsConfig)
+	s.grpc = s.newGRPC(tlsConfig, token)
 	s.http = &http.Server{Handler: s.adminHandler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	return s, nil
 }
 
-func (s *server) newGRPC(tlsConfig *tls.Config) *grpc.Server {
-	guard := guards{token: s.cfg.Token, log: s.log}
+func (s *server) newGRPC(tlsConfig *tls.Config, token func() string) *grpc.Server {
+	guard := guards{token: token, log: s.log}
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage), grpc.MaxConcurrentStreams(4096),
 		grpc.ChainUnaryInterceptor(guard.unary), grpc.ChainStreamInterceptor(guard.stream),

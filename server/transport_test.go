@@ -105,6 +105,39 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// TestTokenIsReadAgain: another secret in the file takes the place of the first, an
+// unusable file does not.
+func TestTokenIsReadAgain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "token")
+	must(t, os.WriteFile(path, []byte("first\n"), 0o600))
+	d := boot(t, func(d *daemon) { d.cfg.TokenFile = path })
+	status := func(token string) codes.Code {
+		c, err := client.Dial(d.at.Listen.String(), client.Options{Token: token})
+		must(t, err)
+		defer c.Close()
+		_, err = c.API().GetStatus(d.ctx(), &cuzkv1.GetStatusRequest{})
+		return status.Code(err)
+	}
+	for _, step := range []struct{ file, holds, not string }{
+		{"first", "first", "second"}, {"second secret\n", "second secret", "first"}, {" \n", "second secret", ""}, {strings.Repeat("x", 1<<17), "second secret", "x"}, {"third", "third", "second secret"},
+	} {
+		must(t, os.WriteFile(path, []byte(step.file), 0o600))
+		time.Sleep(server.LookAtCerts + 100*time.Millisecond)
+		if got := status(step.holds); got != codes.OK {
+			t.Errorf("%.8q in the file: %q gets %v", step.file, step.holds, got)
+		}
+		if got := status(step.not); got != codes.Unauthenticated {
+			t.Errorf("%.8q in the file: %q gets %v", step.file, step.not, got)
+		}
+	}
+	// Without a secret nothing starts.
+	must(t, os.WriteFile(path, nil, 0o600))
+	if _, err := server.ReadToken(path); err == nil {
+		t.Error("an empty file is a secret")
+	}
+}
+
 // authority makes certificates for tests.
 type authority struct {
 	t    *testing.T

@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -88,6 +87,7 @@ func runDaemon(cmd *cobra.Command, l *config.Loaded) error {
 	if l.Synthesis.Threads > 0 {
 		runtime.GOMAXPROCS(l.Synthesis.Threads)
 	}
+	defer heedHangup(log)()
 	abort, end := abortOnSecond(u)
 	defer end()
 	log.Info("daemon starts", "version", cuzk.ThisBuild().String(), "state_dir", l.StateDir(), "params_dir", l.ParamsDir(), "config", l.File)
@@ -205,28 +205,12 @@ const recentEvents = 4096
 
 // serverConfig turns settings into what package server wants.
 func serverConfig(l *config.Loaded, log *slog.Logger) (server.Config, error) {
-	c := server.Config{Listen: l.Daemon.Listen, Admin: l.Daemon.AdminListen, CertFile: l.Daemon.TLSCert, KeyFile: l.Daemon.TLSKey,
-		ClientCAFile: l.Daemon.TLSClientCA, AllowPlaintext: l.Daemon.AllowPlaintext, MaxReceiving: l.Daemon.MaxReceiving,
-		CancelOnLeave: l.Daemon.OnDisconnect == "cancel", DrainTimeout: l.Daemon.DrainTimeout, Logger: log}
-	var err error
-	c.Token, err = readToken(l.Daemon.TokenFile)
-	return c, err
-}
-
-// readToken reads the secret of a file; empty without one.
-func readToken(path string) (string, error) {
-	if path == "" {
-		return "", nil
+	if _, err := readToken(l.Daemon.TokenFile); err != nil {
+		return server.Config{}, fmt.Errorf("daemon.token_file: %w", err)
 	}
-	b, err := readSmall(nil, path)
-	if err != nil {
-		return "", fmt.Errorf("daemon.token_file: %w", err)
-	}
-	token := strings.TrimSpace(string(b))
-	if token == "" {
-		return "", badInput(fmt.Errorf("daemon.token_file: %s is empty", path))
-	}
-	return token, nil
+	return server.Config{Listen: l.Daemon.Listen, Admin: l.Daemon.AdminListen, CertFile: l.Daemon.TLSCert, KeyFile: l.Daemon.TLSKey,
+		ClientCAFile: l.Daemon.TLSClientCA, TokenFile: l.Daemon.TokenFile, AllowPlaintext: l.Daemon.AllowPlaintext, MaxReceiving: l.Daemon.MaxReceiving,
+		CancelOnLeave: l.Daemon.OnDisconnect == "cancel", DrainTimeout: l.Daemon.DrainTimeout, Logger: log}, nil
 }
 
 // tell hands events to the log, the metrics, the dashboard and the event log,
@@ -307,6 +291,22 @@ func draining(ctx context.Context, ended <-chan struct{}, log *slog.Logger, time
 	}
 	log.Info("stopping: running jobs end, no others begin; a second signal ends it at once", "timeout", timeout.String())
 	notify(log, sdnotify.Stopping, sdnotify.Extend(timeout+time.Minute), sdnotify.Status("draining"))
+}
+
+// heedHangup keeps a hangup signal, which asks other daemons to read their settings
+// again, from ending this one.
+func heedHangup(log *slog.Logger) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		for range signals {
+			log.Info("hangup: certificates and token are read again when they change; other settings need a restart")
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+	}
 }
 
 // abortGrace is how long the end may take after the second signal.

@@ -13,6 +13,7 @@ import (
 	"cuzk/groth16"
 	"cuzk/job"
 	"cuzk/kind"
+	"cuzk/server"
 	"cuzk/srs"
 )
 
@@ -57,6 +58,18 @@ type remoteFlags struct{ addr, token string }
 func (f *remoteFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.addr, "daemon", "", "have the daemon at this `address` prove: host:port, unix:///path or https://host:port")
 	cmd.Flags().StringVar(&f.token, "token-file", "", "`file` with the daemon's secret, if it wants one")
+}
+
+// readToken reads the secret of a file; empty without one.
+func readToken(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	token, err := server.ReadToken(path)
+	if err != nil {
+		return "", badInput(fmt.Errorf("token file: %w", err))
+	}
+	return token, nil
 }
 
 // prove has the daemon prove a request file. Partitions of a WindowPoSt are

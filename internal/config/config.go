@@ -46,7 +46,7 @@ type Daemon struct {
 	TLSCert        string        `toml:"tls_cert" default:"" doc:"PEM file of the server's certificate chain; turns TLS on for listen. It is read again when it changes, as are tls_key and tls_client_ca."`
 	TLSKey         string        `toml:"tls_key" default:"" doc:"PEM file of the certificate's private key."`
 	TLSClientCA    string        `toml:"tls_client_ca" default:"" doc:"PEM file of the authorities whose client certificates are accepted; when set, clients must show one."`
-	TokenFile      string        `toml:"token_file" default:"" doc:"File with a secret that every call must carry as 'authorization: Bearer SECRET'; empty for none."`
+	TokenFile      string        `toml:"token_file" default:"" doc:"File with a secret that every call must carry as 'authorization: Bearer SECRET', read again when it changes; empty for none."`
 	AllowPlaintext bool          `toml:"allow_plaintext" flag:"allow-plaintext" default:"false" doc:"Permit listen without TLS, and admin_listen, on addresses that other machines can reach."`
 	MaxReceiving   int           `toml:"max_receiving" default:"8" min:"1" max:"1024" unit:"requests" doc:"Large requests that are decoded and stored at the same time; as many more may be received meanwhile. Each may take 256 MiB."`
 	OnDisconnect   string        `toml:"on_disconnect" default:"keep" of:"keep|cancel" doc:"What happens to a job when the caller that waits for it goes away. keep: it goes on, and a retry of the same request finds it. cancel: it is cancelled unless somebody else waits."`
