@@ -11,6 +11,7 @@ import (
 // TestPlanOnIsTheProversPlan compares the plan for a card that is not there with
 // that of a prover on the same facts.
 func TestPlanOnIsTheProversPlan(t *testing.T) {
+	t.Parallel()
 	circuit := conformance.Compile(t, &conformance.Mixed{Inputs: 3, Groups: 30, Seed: 1})
 	m := newHostedMachine(t)
 	f := m.facts()

@@ -14,6 +14,7 @@ var smallCard = facts{sms: 70, shared: 99 << 10, opsBlocks: map[string]int{"g1_o
 // TestPlansOfLargeCircuits plans the circuits of 32 GiB for cards of usual sizes: a
 // plan is never over its cap, and stays on the device or is streamed as it must.
 func TestPlansOfLargeCircuits(t *testing.T) {
+	t.Parallel()
 	testutil.Slow(t, "four circuits of full size are compiled")
 	const resident, streamed, refused = "resident", "streamed", "refused"
 	caps := []int64{8, 12, 16, 24, 32, 48, 80, 141}

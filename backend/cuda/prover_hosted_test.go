@@ -245,12 +245,14 @@ func (b *hostedBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key *s
 // TestHostedConformance runs the suite of all backends on the kernels compiled
 // for the CPU.
 func TestHostedConformance(t *testing.T) {
+	t.Parallel()
 	testutil.Slow(t, "a minute of one core")
 	conformance.Run(t, func(t testing.TB) backend.Backend { return &hostedBackend{t, 1 << 30} })
 }
 
 // TestHostedProof compares the sums of one assignment with their definitions.
 func TestHostedProof(t *testing.T) {
+	t.Parallel()
 	ctx, c := context.Background(), conformance.Circuits()[2]
 	circuit := conformance.Compile(t, c)
 	key := conformance.Key(t, circuit)
@@ -277,6 +279,7 @@ func TestHostedProof(t *testing.T) {
 // TestWrongDeviceIsNoticed flips bits of what lies on the device: the check of the
 // finished proof must refuse it.
 func TestWrongDeviceIsNoticed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("seconds for every fault")
 	}

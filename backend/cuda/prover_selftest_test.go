@@ -12,6 +12,7 @@ import (
 // TestHostedSelfTest runs the self-test's comparisons on the kernels compiled for
 // the CPU, and then with a wrong device.
 func TestHostedSelfTest(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	if err := pointsOn(ctx, newHostedMachine(t)); err != nil {
 		t.Error(err)

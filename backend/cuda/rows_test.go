@@ -35,6 +35,7 @@ func randomAssignment(n r1cs.Counts, r *rand.Rand) *r1cs.Assignment {
 // TestHostedRows evaluates real circuits with the kernels on the CPU and compares
 // every row with the evaluation of package r1cs.
 func TestHostedRows(t *testing.T) {
+	t.Parallel()
 	circuits := []r1cs.Circuit{post.Blank(post.Window, sector.Size2KiB)}
 	if !testing.Short() {
 		circuits = append(circuits, post.Blank(post.Winning, sector.Size2KiB), porep.Blank(sector.Size2KiB))

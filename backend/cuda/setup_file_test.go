@@ -105,6 +105,7 @@ func sameFile(t *testing.T, circuit *r1cs.Compiled, fn func(open func(*srs.Verif
 
 // TestHostedSetupFile compares whole files.
 func TestHostedSetupFile(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("seconds for the tables of multiples")
 	}
@@ -129,6 +130,7 @@ func (r refusing) Raw([]byte) error { return r.err }
 // TestHostedSetupFileFails stops at a sink's error, at a cancelled context and at
 // secrets that make no key.
 func TestHostedSetupFileFails(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("seconds for the tables of multiples")
 	}
@@ -166,6 +168,7 @@ func TestSetupFile(t *testing.T) {
 // TestHostedFileSelfTest runs the self-test's check of key files, and lets it see a
 // wrong byte.
 func TestHostedFileSelfTest(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("seconds for the tables of multiples")
 	}

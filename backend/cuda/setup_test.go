@@ -14,6 +14,7 @@ import (
 // TestHostedSetup makes a key on the device and compares every point with those
 // of a key file from groth16.Setup with the same secrets, and then a proof's sums.
 func TestHostedSetup(t *testing.T) {
+	t.Parallel()
 	for _, c := range []*conformance.Mixed{{Inputs: 1, Groups: 2, Seed: 2}, {Inputs: 40, Groups: 5, Seed: 3}} {
 		t.Run(c.Name(), func(t *testing.T) {
 			if testing.Short() {

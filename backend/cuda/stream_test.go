@@ -74,6 +74,7 @@ func (b *streamingBackend) Load(ctx context.Context, circuit *r1cs.Compiled, key
 // TestHostedStreamConformance runs the suite of all backends with keys that are
 // streamed.
 func TestHostedStreamConformance(t *testing.T) {
+	t.Parallel()
 	testutil.Slow(t, "minutes of one core")
 	conformance.Run(t, func(t testing.TB) backend.Backend { return &streamingBackend{t: t, opt: Options{slice: tinySlice}} })
 }
@@ -112,6 +113,7 @@ func different(c *conformance.Mixed, circuit *r1cs.Compiled) []*r1cs.Assignment 
 // points in pinned memory and in the key file: every plan keeps its cap, and all
 // sums are the same.
 func TestHostedStream(t *testing.T) {
+	t.Parallel()
 	testutil.Slow(t, "a minute and a half of one core: ten provers")
 	ctx, c := context.Background(), &conformance.Mixed{Inputs: 40, Groups: 100, Seed: 3}
 	circuit := conformance.Compile(t, c)
@@ -150,6 +152,7 @@ func TestHostedStream(t *testing.T) {
 // TestHostedStreamRounds has more assignments than a round, and looks at how often
 // the points are brought.
 func TestHostedStreamRounds(t *testing.T) {
+	t.Parallel()
 	ctx, c := context.Background(), &conformance.Mixed{Inputs: 3, Groups: 56, Seed: 5}
 	circuit := conformance.Compile(t, c)
 	key := conformance.Key(t, circuit)
@@ -185,6 +188,7 @@ func TestHostedStreamRounds(t *testing.T) {
 // TestHostedStreamCancel cancels after each stage's end: the error says so, and the
 // prover works afterwards.
 func TestHostedStreamCancel(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a dozen proofs")
 	}
@@ -222,6 +226,7 @@ func TestHostedStreamCancel(t *testing.T) {
 
 // TestHostedStreamSetup makes a key in pinned memory.
 func TestHostedStreamSetup(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("seconds for the tables of multiples")
 	}
