@@ -121,6 +121,7 @@ func (c *Compiled) each(ctx context.Context, plan *evaluator, worker func() rowV
 					}
 					ev.unit(&us[i])
 				}
+				runtime.Gosched() // others want the processor too
 			}
 		})
 	}

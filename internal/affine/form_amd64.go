@@ -3,6 +3,8 @@
 package affine
 
 import (
+	"runtime"
+
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 
 	"cuzk/internal/lanes"
@@ -48,6 +50,7 @@ type careful[P, A any] struct {
 	load  func(dst []P, src []A)
 	store func(dst []A, src []P)
 
+	batches  int // since the last breath
 	operands []P // of a batch for exact: first ones, then second ones
 	plain    []A
 	signed   []Op
@@ -62,6 +65,7 @@ func (c *careful[P, A]) Add(dst, p, q []P, ops []Op) {
 		n := min(len(ops), lanes.Batch)
 		c.batch(dst, p, q, ops[:n], splits)
 		dst, ops = dst[n:], ops[n:]
+		c.breathe()
 	}
 }
 
@@ -71,6 +75,14 @@ func (c *careful[P, A]) Accumulate(p, q []P, ops []Op) {
 		n := min(len(ops), lanes.Batch)
 		c.batch(nil, p, q, ops[:n], splits)
 		ops = ops[n:]
+		c.breathe()
+	}
+}
+
+// breathe lets others have the processor every few milliseconds.
+func (c *careful[P, A]) breathe() {
+	if c.batches++; c.batches%4 == 0 {
+		runtime.Gosched()
 	}
 }
 

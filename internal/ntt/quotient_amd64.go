@@ -5,6 +5,7 @@ package ntt
 import (
 	"context"
 	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -229,6 +230,7 @@ func (q *quotient) each(ctx context.Context, n int, f func(worker, i int)) error
 					return
 				}
 				f(k, i)
+				runtime.Gosched() // others want the processor too
 			}
 		})
 	}
