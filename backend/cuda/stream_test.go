@@ -152,6 +152,9 @@ func TestHostedStream(t *testing.T) {
 // TestHostedStreamRounds has more assignments than a round, and looks at how often
 // the points are brought.
 func TestHostedStreamRounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of one core")
+	}
 	t.Parallel()
 	ctx, c := context.Background(), &conformance.Mixed{Inputs: 3, Groups: 56, Seed: 5}
 	circuit := conformance.Compile(t, c)
