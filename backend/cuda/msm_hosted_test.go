@@ -26,24 +26,37 @@ type hosted struct {
 
 var hostedProgram = sync.OnceValues(buildHosted)
 
+// hostedDir is where the program lies, if one was built.
+var hostedDir string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if hostedDir != "" {
+		os.RemoveAll(hostedDir)
+	}
+	os.Exit(code)
+}
+
 // buildHosted compiles the kernels with the host's headers laid over the
-// device's and returns the program.
-func buildHosted() ([]byte, error) {
+// device's and returns the program's path. The compiler writes the file that is
+// run: one written by this process could still be open in a child that another
+// test starts, and would be busy.
+func buildHosted() (string, error) {
 	dir, err := os.MkdirTemp("", "hosted")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	defer os.RemoveAll(dir)
+	hostedDir = dir
 	if err := hostedSources(dir); err != nil {
-		return nil, err
+		return "", err
 	}
 	program := filepath.Join(dir, "device")
 	cmd := exec.Command("clang++-19", "-std=c++17", "-O2", "-w", "-I"+filepath.Join(dir, "field"),
 		filepath.Join(dir, "msm/hosted/main.cc"), "-o", program)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("compile the kernels for the host: %w\n%s", err, out)
+		return "", fmt.Errorf("compile the kernels for the host: %w\n%s", err, out)
 	}
-	return os.ReadFile(program)
+	return program, nil
 }
 
 func hostedSources(dir string) error {
@@ -77,11 +90,7 @@ func newHosted(t testing.TB) *Summer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(t.TempDir(), "device")
-	if err := os.WriteFile(name, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(name)
+	cmd := exec.Command(program)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
