@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cuzk/internal/offheap"
 	"cuzk/internal/testutil"
 	"cuzk/porep"
 	"cuzk/r1cs"
@@ -136,6 +137,8 @@ func samplePoRep(g *golden) (*Job, error) {
 // BenchmarkSampleWitness writes one partition of a 32 GiB sample; with -cpu 1 it
 // is the time of one core.
 func BenchmarkSampleWitness(b *testing.B) {
+	offheap.Poison = false
+	defer func() { offheap.Poison = true }()
 	for _, g := range []golden{
 		{Circuit: "porep-32GiB", Registered: "StackedDrg32GiBV1_1", Seed: 7},
 		{Circuit: "update-32GiB", Registered: "StackedDrg32GiBV1", Seed: 7},
