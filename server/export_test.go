@@ -1,4 +1,4 @@
 package server
 
-// LookAtCerts is how long a change of certificates takes to be noticed at most.
-const LookAtCerts = lookAtCerts
+// LookAtFiles is how long a change of certificates or token takes to be noticed at most.
+const LookAtFiles = lookAtFiles

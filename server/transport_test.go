@@ -123,7 +123,7 @@ func TestTokenIsReadAgain(t *testing.T) {
 		{"second secret\n", "second secret", "first"}, {" \n", "second secret", ""},
 	} {
 		must(t, os.WriteFile(path, []byte(step.file), 0o600))
-		time.Sleep(server.LookAtCerts + 100*time.Millisecond)
+		time.Sleep(server.LookAtFiles + 100*time.Millisecond)
 		if got := status(step.holds); got != codes.OK {
 			t.Errorf("%.8q in the file: %q gets %v", step.file, step.holds, got)
 		}
@@ -260,14 +260,14 @@ func TestCertificateIsRenewedWithoutRestart(t *testing.T) {
 	}
 	renewed := b.client("friend")
 	copyOver(b, "server.pem") // without its key
-	time.Sleep(server.LookAtCerts + 100*time.Millisecond)
+	time.Sleep(server.LookAtFiles + 100*time.Millisecond)
 	if err := status(dial(renewed)); err == nil {
 		t.Fatal("half of a pair was served")
 	}
 	old := a.client("friend")
 	must(t, status(dial(old)))
 	copyOver(b, "server.key", "ca.pem")
-	time.Sleep(server.LookAtCerts + 100*time.Millisecond)
+	time.Sleep(server.LookAtFiles + 100*time.Millisecond)
 	must(t, status(dial(renewed)))
 	if err := status(dial(old)); err == nil {
 		t.Error("the old authority's client was let in")
