@@ -267,9 +267,14 @@ func (p *gpuProver) load(ctx context.Context, progress func(float64)) error {
 		if !errors.Is(err, cuda.ErrOutOfMemory) || errors.Is(err, cuda.ErrSticky) || try == smallerPlans || ctx.Err() != nil {
 			return err
 		}
-		p.place.Key.Device -= p.place.Key.Device / 8
-		p.place.AtOnce = min(p.place.AtOnce, 1)
+		p.lessRoom()
 	}
+}
+
+// lessRoom makes the plan smaller.
+func (p *gpuProver) lessRoom() {
+	p.place.Key.Device -= p.place.Key.Device / 8
+	p.place.AtOnce = min(p.place.AtOnce, 1)
 }
 
 // Sums implements [backend.Prover]. Single assignments for a streamed key join
@@ -325,8 +330,7 @@ func (p *gpuProver) shrink(ctx context.Context, times int) error {
 		}
 		p.inner = nil
 	}
-	p.place.Key.Device -= p.place.Key.Device / 8
-	p.place.AtOnce = min(p.place.AtOnce, 1)
+	p.lessRoom()
 	return p.load(ctx, nil)
 }
 
