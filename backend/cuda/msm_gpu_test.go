@@ -35,14 +35,7 @@ var (
 // gpuBench opens the first card, or skips where there is none.
 func gpuBench(t testing.TB) (*Summer, *gpu.Owner) {
 	t.Helper()
-	devices, err := gpu.Devices()
-	if errors.Is(err, gpu.ErrNoDriver) {
-		t.Skip("needs a GPU")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := gpu.Open(devices[0])
+	o, err := gpu.Open(firstCard(t))
 	if err != nil {
 		t.Fatal(err)
 	}

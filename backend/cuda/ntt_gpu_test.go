@@ -13,8 +13,8 @@ var (
 	flagSmall = flag.Int("ntt.small", 16, "log2 of the largest transform that is compared with the host")
 )
 
-// firstDevice opens the first card, or skips where there is none.
-func firstDevice(t testing.TB) *Device {
+// firstCard is the first card, which may be opened; without one the test is skipped.
+func firstCard(t testing.TB) gpu.Device {
 	t.Helper()
 	devices, err := gpu.Devices()
 	if errors.Is(err, gpu.ErrNoDriver) {
@@ -23,7 +23,13 @@ func firstDevice(t testing.TB) *Device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Open(devices[0])
+	return devices[0]
+}
+
+// firstDevice opens the first card, or skips where there is none.
+func firstDevice(t testing.TB) *Device {
+	t.Helper()
+	d, err := Open(firstCard(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -347,15 +347,11 @@ func msmBytes(f facts, cv curve, n int, budget int64, slack float64) int64 {
 // total is the cost of all parts of a sum of n multiples.
 func (p *plan) total(n int) float64 { return p.cost() * float64((n+p.n-1)/p.n) }
 
+// bitsBytes is what the sum over bits takes within the budget, 0 if nothing does.
 func bitsBytes(f facts, cv curve, n int, budget int64) int64 {
 	if n == 0 {
 		return 0
 	}
-	p, err := planBits(f, cv, n, budget)
-	if err != nil {
-		return 0
-	}
-	c := carver{dry: true}
-	p.carve(f, &c)
-	return c.used
+	bytes, _ := bitsFit(f, cv, n, budget)
+	return bytes
 }

@@ -3,7 +3,6 @@ package cuda
 import (
 	"fmt"
 
-	"cuzk/backend"
 	"cuzk/r1cs"
 )
 
@@ -42,19 +41,10 @@ func PlanOn(circuit *r1cs.Compiled, c Card, memory int64, o Options) (*Plan, err
 }
 
 // needOn is what a circuit needs on a card.
-func needOn(circuit *r1cs.Compiled, f facts, o Options) (n need, err error) {
-	n = need{circuit: circuit.Name(), facts: f, Options: o}
-	if n.layout, err = backend.LayoutOf(circuit); err != nil {
-		return n, err
-	}
-	program, err := circuit.Program()
+func needOn(circuit *r1cs.Compiled, f facts, o Options) (need, error) {
+	layout, pack, err := layoutOf(circuit)
 	if err != nil {
-		return n, err
+		return need{}, err
 	}
-	pack, err := packProgram(program)
-	if err != nil {
-		return n, err
-	}
-	n.members, n.program = newQuerySets(circuit, n.layout), pack.bytes()
-	return n, nil
+	return need{circuit.Name(), layout, newQuerySets(circuit, layout), pack.bytes(), f, o}, nil
 }

@@ -17,14 +17,7 @@ import (
 // on it must be released by the end.
 func openFirst(t testing.TB, o Options) *Backend {
 	t.Helper()
-	devices, err := gpu.Devices()
-	if errors.Is(err, gpu.ErrNoDriver) {
-		t.Skip("needs a GPU")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Open(devices[0])
+	d, err := Open(firstCard(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,24 +41,35 @@ type prover struct {
 
 // newProver plans the work for a circuit within limit bytes.
 func newProver(m machine, circuit *r1cs.Compiled, limit int64, o Options) (*prover, error) {
-	layout, err := backend.LayoutOf(circuit)
+	layout, pack, err := layoutOf(circuit)
 	if err != nil {
 		return nil, err
 	}
-	if layout.LogM < 1 || layout.LogM > maxLogN {
-		return nil, fmt.Errorf("circuit %s has a domain of 2^%d points, devices serve 2^1 to 2^%d", circuit.Name(), layout.LogM, maxLogN)
-	}
-	program, err := circuit.Program()
-	if err != nil {
-		return nil, err
-	}
-	p := &prover{machine: m, circuit: circuit, layout: layout, sets: newQuerySets(circuit, layout), closed: make(chan struct{})}
-	if p.pack, err = packProgram(program); err != nil {
-		return nil, fmt.Errorf("circuit %s: %w", circuit.Name(), err)
-	}
+	p := &prover{machine: m, circuit: circuit, layout: layout, sets: newQuerySets(circuit, layout), pack: pack, closed: make(chan struct{})}
 	p.held.m = m
 	p.plan, err = newProverPlan(need{circuit.Name(), layout, p.sets, p.pack.bytes(), m.facts(), o}, limit)
 	return p, err
+}
+
+// layoutOf reads from a circuit where things lie and its rows as the device wants
+// them.
+func layoutOf(circuit *r1cs.Compiled) (*backend.Layout, *rowsPack, error) {
+	layout, err := backend.LayoutOf(circuit)
+	if err != nil {
+		return nil, nil, err
+	}
+	if layout.LogM < 1 || layout.LogM > maxLogN {
+		return nil, nil, fmt.Errorf("circuit %s has a domain of 2^%d points, devices serve 2^1 to 2^%d", circuit.Name(), layout.LogM, maxLogN)
+	}
+	program, err := circuit.Program()
+	if err != nil {
+		return nil, nil, err
+	}
+	pack, err := packProgram(program)
+	if err != nil {
+		return nil, nil, fmt.Errorf("circuit %s: %w", circuit.Name(), err)
+	}
+	return layout, pack, nil
 }
 
 // allocateKey takes the memory for the points, and brings the sets and the rows.

@@ -9,7 +9,6 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"golang.org/x/sync/errgroup"
 
-	"cuzk/backend"
 	gpu "cuzk/cuda"
 	"cuzk/r1cs"
 	"cuzk/srs"
@@ -73,15 +72,7 @@ type fileWriter struct {
 
 // newFileWriter has no plan: it holds no key and works on no assignment.
 func newFileWriter(m machine, points int, circuit *r1cs.Compiled, s *Secrets, progress func(string, int64, int64)) (*fileWriter, error) {
-	layout, err := backend.LayoutOf(circuit)
-	if err != nil {
-		return nil, err
-	}
-	program, err := circuit.Program()
-	if err != nil {
-		return nil, err
-	}
-	pack, err := packProgram(program)
+	layout, pack, err := layoutOf(circuit)
 	if err != nil {
 		return nil, err
 	}
