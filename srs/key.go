@@ -45,6 +45,8 @@ type Key struct {
 	B1 Query // the inputs, then the aux variables dense in matrix B, in G1
 	B2 Query // the same in G2
 
+	Values *Values // nil if the key has none
+
 	file  *os.File
 	data  []byte
 	stamp stamp
