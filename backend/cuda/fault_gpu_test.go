@@ -1,8 +1,11 @@
 package cuda
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -137,11 +140,30 @@ func TestFaultsOnACardAreRefused(t *testing.T) {
 	f.prover = good
 }
 
+// inChild is set in a process of its own that a test has started for itself.
+const inChild = "CUZK_TEST_CHILD"
+
 // TestIllegalAddress: after an illegal address everything on the context fails with
 // its class, and closing does not hang. Opening the card again says the same class,
-// where the driver wants a new process, or gives a card that proves.
+// where the driver wants a new process, or gives a card that proves. All of it happens
+// in a process of its own, since other tests could not open the card afterwards.
 func TestIllegalAddress(t *testing.T) {
-	d, err := Open(firstCard(t))
+	info := firstCard(t)
+	if os.Getenv(inChild) != "" {
+		illegalAddress(t, info)
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestIllegalAddress$", "-test.v", "-test.count=1")
+	cmd.Env = append(os.Environ(), inChild+"=1")
+	out, err := cmd.CombinedOutput()
+	t.Logf("in a process of its own:\n%s", out)
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestIllegalAddress")) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func illegalAddress(t *testing.T, info gpu.Device) {
+	d, err := Open(info)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +191,7 @@ func TestIllegalAddress(t *testing.T) {
 	}
 	t.Logf("closing took %v", time.Since(start))
 	start = time.Now()
-	again, err := Open(firstCard(t))
+	again, err := Open(info)
 	if errors.Is(err, gpu.ErrSticky) {
 		t.Logf("this driver lets the process open the card no more: %v", err)
 		return
