@@ -38,6 +38,14 @@ const (
 // its registered proof demands; [C1.Check] tells whether it is true. Errors are
 // a [vanilla.Error] with a [FormatError] or [ErrNonInteractive] in it.
 func Decode(data []byte) (*C1, error) {
+	if c := decodeCompact(data); c != nil {
+		return c, nil
+	}
+	return decodeAny(data)
+}
+
+// decodeAny reads every form that JSON allows.
+func decodeAny(data []byte) (*C1, error) {
 	if !wrapped(data) {
 		c, err := decode(bytes.NewBuffer(data))
 		return c, vanilla.At(err, "phase-1 output")

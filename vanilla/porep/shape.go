@@ -26,7 +26,13 @@ type form struct {
 	*vanilla.Tree
 	variant string
 	parts   []part
+	// The members of the objects around a path: the variant, and in it root, leaf
+	// and the inclusion paths.
+	variantMember, members []member
 }
+
+// maxLevels is more than any tree has.
+const maxLevels = 40
 
 // part is one inclusion path of a proof: its name and its number of levels.
 type part struct {
@@ -40,13 +46,19 @@ func newShape(size sector.Size) shape {
 
 func newForm(t *vanilla.Tree) form {
 	n := len(t.Arities)
+	f := form{Tree: t, variant: "Single", parts: []part{{"path", n}}}
 	switch {
 	case t.Top:
-		return form{t, "Top", []part{{"base_proof", n - 2}, {"sub_proof", 1}, {"top_proof", 1}}}
+		f.variant, f.parts = "Top", []part{{"base_proof", n - 2}, {"sub_proof", 1}, {"top_proof", 1}}
 	case t.Sub:
-		return form{t, "Sub", []part{{"base_proof", n - 1}, {"sub_proof", 1}}}
+		f.variant, f.parts = "Sub", []part{{"base_proof", n - 1}, {"sub_proof", 1}}
 	}
-	return form{t, "Single", []part{{"path", n}}}
+	f.variantMember = []member{{name: f.variant}}
+	f.members = []member{{name: "root"}, {name: "leaf"}}
+	for _, p := range f.parts {
+		f.members = append(f.members, member{name: p.name})
+	}
+	return f
 }
 
 // elements is the number of field elements that a challenge holds in slices.
