@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	gpu "cuzk/cuda"
 )
@@ -51,13 +50,6 @@ func bytesOf(src []byte) filler {
 	return func(dst []byte, off int64) error { copy(dst, src[off:]); return nil }
 }
 
-const (
-	stagingPiece  = 192 << 10 // what a goroutine fills at a time: whole points of every kind
-	stagingBytes  = 84 * stagingPiece
-	stagingChunks = 4
-	stagingHands  = 8 // goroutines that fill a chunk
-)
-
 // stand is the machine of production: one stream of a device, with pinned memory
 // for uploads.
 type stand struct {
@@ -79,7 +71,7 @@ type stagingChunk struct {
 // newStand makes a stream with what belongs to it. base, if not nil, has the
 // kernels of sums loaded already.
 func newStand(dev *Device, base *Summer) (*stand, error) {
-	m := &stand{dev: dev, chunks: make([]stagingChunk, stagingChunks)}
+	m := &stand{dev: dev, chunks: make([]stagingChunk, stagingSlots)}
 	err := dev.owner.Do(m.open)
 	if err == nil {
 		if base != nil {
@@ -157,52 +149,38 @@ func (m *stand) free(mem gpu.Memory) error {
 	return m.dev.owner.Do(func(c *gpu.Context) error { return c.Free(mem) })
 }
 
-func (m *stand) send(ctx context.Context, dst gpu.Memory, fill filler) error {
-	for off := int64(0); off < dst.Bytes; off += stagingBytes {
-		n := min(stagingBytes, dst.Bytes-off)
-		k := &m.chunks[m.next]
-		m.next = (m.next + 1) % len(m.chunks)
-		if k.busy {
-			if err := m.dev.owner.Wait(ctx, k.used); err != nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := fillTogether(k.mem.Bytes()[:n], off, fill); err != nil {
-			return err
-		}
-		err := m.dev.owner.Do(func(c *gpu.Context) error {
-			if err := c.CopyToDevice(dst.Slice(off, n), k.mem, 0, n, m.stream); err != nil {
-				return err
-			}
-			return c.Record(k.used, m.stream)
-		})
-		if err != nil {
-			return err
-		}
-		k.busy = true
-	}
-	return nil
+func (m *stand) send(ctx context.Context, dst gpu.Memory, fill filler) (err error) {
+	m.next, err = pour(ctx, &standRing{m, dst}, m.next, dst.Bytes, fill)
+	return err
 }
 
-// fillTogether shares a chunk out.
-func fillTogether(dst []byte, off int64, fill filler) error {
-	const piece = stagingPiece
-	errs := make([]error, (len(dst)+piece-1)/piece)
-	var wg sync.WaitGroup
-	hands := min(stagingHands, len(errs))
-	for h := range hands {
-		wg.Go(func() {
-			for i := h; i < len(errs); i += hands {
-				from, to := i*piece, min((i+1)*piece, len(dst))
-				errs[i] = fill(dst[from:to], off+int64(from))
-			}
-		})
+// standRing is the ring of a stand on its way to a destination.
+type standRing struct {
+	*stand
+	dst gpu.Memory
+}
+
+func (r *standRing) slot(i int) []byte { return r.chunks[i].mem.Bytes() }
+
+func (r *standRing) free(ctx context.Context, i int) error {
+	if !r.chunks[i].busy {
+		return ctx.Err()
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return r.dev.owner.Wait(ctx, r.chunks[i].used)
+}
+
+func (r *standRing) copy(i int, off, n int64) error {
+	k := &r.chunks[i]
+	err := r.dev.owner.Do(func(c *gpu.Context) error {
+		if err := c.CopyToDevice(r.dst.Slice(off, n), k.mem, 0, n, r.stream); err != nil {
+			return err
+		}
+		return c.Record(k.used, r.stream)
+	})
+	if err == nil {
+		k.busy = true
+	}
+	return err
 }
 
 // proofModules are the modules of a proof beside those of sums. They are loaded
