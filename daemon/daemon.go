@@ -58,7 +58,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	d.sweep(spool)
 	o := &d.opt
 	cfg := engine.Config{Sched: o.Sched, Host: o.Host, Pinned: o.Pinned, Store: d.store, Spool: spool,
-		Dir: o.StateDir, MinFreeDisk: o.MinFreeDisk, KeepResults: o.KeepResults, Events: o.Events}
+		Dir: o.StateDir, MinFreeDisk: o.MinFreeDisk, KeepResults: o.KeepResults, StartAnew: o.StartAnew, Events: o.Events}
 	if err := d.assemble(&cfg); err != nil {
 		return err
 	}

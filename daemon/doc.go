@@ -57,6 +57,10 @@ type Options struct {
 	Kinds   []engine.Kind
 	Devices []engine.Device
 
+	// StartAnew is asked when only a new process can open a device, see
+	// [engine.Config]; may be nil.
+	StartAnew func(device string, why error) error
+
 	Events *event.Hub   // may be nil
 	Log    *slog.Logger // nil: none
 }
@@ -64,7 +68,8 @@ type Options struct {
 // Accelerator is a device with its own memory, and the backend that proves on
 // it. The backend makes at most Slots proofs at a time, and with one key at most as
 // many as the key's placement has AtOnce. Its errors may wrap
-// [engine.ErrDeviceBroken] and [engine.ErrDeviceLost].
+// [engine.ErrDeviceBroken] and [engine.ErrDeviceLost], those of Reopen
+// [engine.ErrProcess].
 type Accelerator struct {
 	sched.Device // of class GPU
 	Backend      backend.Backend

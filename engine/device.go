@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"cuzk/engine/sched"
+	"cuzk/event"
 )
 
 // reopenLimit is the time that a device has to be opened anew: the driver may
@@ -18,6 +20,14 @@ func (e *Engine) openAnew(c sched.Reopen) {
 		ctx, cancel := context.WithTimeout(e.ctx, reopenLimit)
 		defer cancel()
 		err := guard("open device anew", func() error { return d.Reopen(ctx) })
+		if errors.Is(err, ErrProcess) && e.cfg.StartAnew != nil {
+			refused := e.cfg.StartAnew(c.Device, err)
+			if refused == nil { // the next process opens it
+				e.publish(event.Record{Type: event.DaemonRestarts, Device: c.Device, Reason: firstLine(err)})
+				return
+			}
+			err = fmt.Errorf("%w; %w", refused, err)
+		}
 		e.post(func() {
 			ev := sched.Reopened{Device: c.Device}
 			if err != nil {

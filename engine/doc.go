@@ -87,7 +87,7 @@ type Device interface {
 	// An error may wrap [ErrDeviceLost] or [ErrDeviceBroken].
 	Prove(ctx context.Context, key string, w Witness, enter Enter) ([]byte, error)
 	// Reopen makes the device ready anew after an error of its own, and tests it.
-	// Nothing runs on it then, and its keys were dropped.
+	// Nothing runs on it then, and its keys were dropped. An error may wrap [ErrProcess].
 	Reopen(ctx context.Context) error
 	// Abandon gives the device up: it does not answer. Calls that wait for it end
 	// soon with an error that wraps why, and so do later ones until Reopen went well.
@@ -129,6 +129,12 @@ type Config struct {
 	Dir         string        // of the spool, to look at free disk space; empty: not looked at
 	MinFreeDisk budget.Bytes  // below it no job is accepted
 	KeepResults time.Duration // ended jobs are removed after this; 0: never
+
+	// StartAnew is asked when only a new process can open a device, see [ErrProcess].
+	// Without an error the process will soon be replaced, after Settle and Close, and
+	// the device waits for that; the error says why not, and the device is lost. Nil:
+	// it is lost.
+	StartAnew func(device string, why error) error
 
 	Events *event.Hub       // may be nil
 	Wall   func() time.Time // the machine's clock, for stamps; nil: time.Now

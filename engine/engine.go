@@ -51,6 +51,7 @@ type loop struct {
 	returns  map[string][]chan error // those who wait for a device that they returned
 	idle     map[string]string       // device to the reason last published
 	quiet    []chan struct{}         // closed when nothing that has begun is left
+	settled  []chan struct{}         // closed when nothing runs whose result is wanted
 	workers  int                     // that have not ended
 	empty    []chan struct{}         // closed when halted and no worker is left
 	halted   bool
@@ -161,10 +162,7 @@ func (e *Engine) work(f func()) {
 
 func (e *Engine) tellEmpty() {
 	if e.halted && e.workers == 0 {
-		for _, c := range e.empty {
-			close(c)
-		}
-		e.empty = nil
+		closeAll(&e.empty)
 	}
 }
 
@@ -209,13 +207,27 @@ func (e *Engine) publishIdle() {
 // Drain stops accepting jobs and waits until those that have begun have ended,
 // or the context is done. Jobs that have not begun stay in the store.
 func (e *Engine) Drain(ctx context.Context) error {
-	done := make(chan struct{})
-	err := e.ask(ctx, func() {
+	return e.wait(ctx, func(done chan struct{}) {
 		e.publish(event.Record{Type: event.DaemonDraining})
 		e.quiet = append(e.quiet, done)
 		e.step(sched.Drain{})
 	})
-	if err != nil {
+}
+
+// Settle starts nothing more and waits until what runs has ended, or the context is
+// done. Jobs are still accepted: all that have not ended go on after the next start,
+// with the partitions that they lack. Close must follow.
+func (e *Engine) Settle(ctx context.Context) error {
+	return e.wait(ctx, func(done chan struct{}) {
+		e.settled = append(e.settled, done)
+		e.step(sched.Settle{})
+	})
+}
+
+// wait runs f in the loop and waits until the channel that it was given is closed.
+func (e *Engine) wait(ctx context.Context, f func(done chan struct{})) error {
+	done := make(chan struct{})
+	if err := e.ask(ctx, func() { f(done) }); err != nil {
 		return err
 	}
 	select {
@@ -227,18 +239,30 @@ func (e *Engine) Drain(ctx context.Context) error {
 }
 
 func (e *Engine) tellQuiet() {
-	if len(e.quiet) == 0 || e.core.Begun() > 0 {
-		return
+	if len(e.quiet) > 0 && e.core.Begun() == 0 && !e.storing(func(l *live) bool { return l.begun }) {
+		closeAll(&e.quiet)
 	}
+	if len(e.settled) > 0 && e.core.Settled() && !e.storing(func(l *live) bool { return l.state != job.Live }) {
+		closeAll(&e.settled)
+	}
+}
+
+// storing tells whether there is a live job of which is says that its result is still
+// to be stored.
+func (e *Engine) storing(is func(*live) bool) bool {
 	for _, l := range e.live {
-		if l.begun { // its result is being stored
-			return
+		if is(l) {
+			return true
 		}
 	}
-	for _, c := range e.quiet {
+	return false
+}
+
+func closeAll(list *[]chan struct{}) {
+	for _, c := range *list {
 		close(c)
 	}
-	e.quiet = nil
+	*list = nil
 }
 
 // Close stops all work and waits for the workers, at most until the context is

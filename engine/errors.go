@@ -30,6 +30,9 @@ var (
 	// ErrDeviceBroken: nothing works on the device any more, and its keys are gone,
 	// until it is opened anew. The engine sees to that.
 	ErrDeviceBroken = errors.New("device must be opened anew")
+	// ErrProcess, of a Reopen: this process can open the device no more, another one
+	// can. See [Config.StartAnew].
+	ErrProcess = errors.New("only a new process can open the device")
 )
 
 // classed is an error with the class of failure that it means.

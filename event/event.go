@@ -51,6 +51,7 @@ const (
 	StoreHealed    Type = "store.healed"
 	DaemonStarted  Type = "daemon.started"
 	DaemonDraining Type = "daemon.draining"
+	DaemonRestarts Type = "daemon.restarts" // Device, Reason: the process replaces itself by a new one
 	DaemonStopped  Type = "daemon.stopped"
 )
 
@@ -86,7 +87,7 @@ type Record struct {
 	Kind       string    `json:"kind,omitzero"`
 	Class      string    `json:"class,omitzero"` // critical, high, normal, low
 	Partition  Partition `json:"partition,omitzero"`
-	Attempt    int       `json:"attempt,omitzero"` // 1 for the first
+	Attempt    int       `json:"attempt,omitzero"` // its number, which no other attempt of the run of a daemon has
 	Partitions int       `json:"partitions,omitzero"`
 	Stage      Stage     `json:"stage,omitzero"`
 

@@ -64,6 +64,7 @@ type Config struct {
 	Web     http.Handler    // shown at the admin listener's root; may be nil
 	Logger  *slog.Logger    // nil: none
 	Abort   context.Context // when done, Run ends without draining; may be nil
+	Restart <-chan struct{} // when closed, Run ends soon: a new process is to take over; may be nil
 	Ready   func(Addresses) // called once both listeners are open; may be nil
 }
 
@@ -172,8 +173,12 @@ func (s *server) run(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
+		s.drain(ctx)
 	case <-failed:
+		s.drain(ctx)
 	case <-s.abort():
+	case <-s.cfg.Restart:
+		s.settle(ctx)
 	}
 	return errors.Join(s.shutdown(ctx), g.Wait())
 }
@@ -188,22 +193,46 @@ func (s *server) abort() <-chan struct{} {
 // closeTimeout bounds what happens after draining: workers stop, answers leave.
 const closeTimeout = 10 * time.Second
 
-// shutdown drains: new calls are refused, running jobs end, waiting callers get
-// their answers or learn that the job goes on later.
-func (s *server) shutdown(ctx context.Context) error {
+// drain refuses new jobs and waits for those that have begun.
+func (s *server) drain(ctx context.Context) {
 	s.health.Shutdown()
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(s.cfg.DrainTimeout, 0))
+	within, cancel := s.within(ctx, s.cfg.DrainTimeout)
 	defer cancel()
+	if err := s.engine.Drain(within); err != nil {
+		s.log.Warn("drain ended early; unfinished jobs go on at the next start", "reason", err.Error())
+	}
+}
+
+// settleTimeout is how long stages that run may take to end before a restart: a
+// partition takes seconds on a card.
+const settleTimeout = 2 * time.Minute
+
+// settle takes new jobs in, starts nothing, and waits for what runs.
+func (s *server) settle(ctx context.Context) {
+	within, cancel := s.within(ctx, settleTimeout)
+	defer cancel()
+	if err := s.engine.Settle(within); err != nil {
+		s.log.Warn("what runs is cut off; its partitions are made again after the restart", "reason", err.Error())
+	}
+}
+
+// within is a context that lasts so long, or until the end is not waited for.
+func (s *server) within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(limit, 0))
 	go func() {
 		select {
 		case <-s.abort():
 			cancel()
-		case <-drain.Done():
+		case <-within.Done():
 		}
 	}()
-	if err := s.engine.Drain(drain); err != nil {
-		s.log.Warn("drain ended early; unfinished jobs go on at the next start", "reason", err.Error())
-	}
+	return within, cancel
+}
+
+// shutdown ends everything: waiting callers get their answers or learn that the job
+// goes on later.
+func (s *server) shutdown(ctx context.Context) error {
+	s.health.Shutdown()
 	closing, cancelClose := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancelClose()
 	err := s.engine.Close(closing)

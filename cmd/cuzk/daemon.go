@@ -50,6 +50,10 @@ On SIGTERM or Ctrl-C it accepts no more jobs, ends those that have begun, within
 daemon.drain_timeout, and stops. A second signal ends it at once. Under systemd
 (Type=notify) it says when it is ready and answers the watchdog.
 
+After some errors of a card the driver lets the process open it no more. Then the
+daemon lets running partitions end and starts itself anew, in the same process,
+gpus.restarts_per_hour times at most.
+
 When it is ready, it prints the address that it listens on. Log lines go to
 standard error.`,
 		Example: `  # with published keys in the usual place
@@ -70,7 +74,11 @@ standard error.`,
 			if f.dryRun {
 				return dryRun(newUI(cmd), l)
 			}
-			return runDaemon(cmd, l)
+			again, err := runDaemon(cmd, l)
+			if again != nil {
+				return again.exec()
+			}
+			return err
 		},
 	}
 	f.config.register(cmd)
@@ -78,12 +86,27 @@ standard error.`,
 	return cmd
 }
 
-func runDaemon(cmd *cobra.Command, l *config.Loaded) error {
-	u := newUI(cmd)
+// runDaemon serves until the daemon has ended. If it is to start anew then, it says
+// by what.
+func runDaemon(cmd *cobra.Command, l *config.Loaded) (*anew, error) {
 	log, err := logger(cmd, l)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	again := newAnew(l, log)
+	err = serveUntilEnd(cmd, l, log, again)
+	if !again.due(cmd.Context()) {
+		return nil, err
+	}
+	if err != nil {
+		log.Warn("the end before the new start", "reason", err.Error())
+	}
+	return again, nil
+}
+
+func serveUntilEnd(cmd *cobra.Command, l *config.Loaded, log *slog.Logger, again *anew) error {
+	u := newUI(cmd)
+	defer alive(log, startLimit)()
 	if l.Synthesis.Threads > 0 {
 		runtime.GOMAXPROCS(l.Synthesis.Threads)
 	}
@@ -95,6 +118,7 @@ func runDaemon(cmd *cobra.Command, l *config.Loaded) error {
 	if err != nil {
 		return err
 	}
+	o.StartAnew = again.ask
 	cfg, err := serverConfig(l, log)
 	if err != nil {
 		return err
@@ -108,7 +132,7 @@ func runDaemon(cmd *cobra.Command, l *config.Loaded) error {
 		return errors.Join(err, d.Close(cmd.Context()))
 	}
 	defer stopTelling()
-	cfg.Abort = abort
+	cfg.Abort, cfg.Restart = abort, again.wanted
 	stopWatch := func() {}
 	cfg.Ready = func(a server.Addresses) {
 		_ = u.say("listening on %s", addressText(a.Listen))
@@ -168,7 +192,7 @@ func daemonOptions(l *config.Loaded, log *slog.Logger) (daemon.Options, error) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(host.Bytes))
 	}
-	accel, err := accelerators(l, log)
+	accel, err := openDevices(l, log)
 	if err != nil {
 		return daemon.Options{}, err
 	}
@@ -250,6 +274,28 @@ func shownVersion(b cuzk.Build) string {
 		return b.Commit()
 	}
 	return b.Version
+}
+
+// startLimit is how long a start may take, as the unit's TimeoutStartSec has it.
+const startLimit = 2 * time.Minute
+
+// alive answers systemd's watchdog until the function that it returns is called, or
+// for so long: after a start in place it is already watching, and opening cards takes
+// a while.
+func alive(log *slog.Logger, limit time.Duration) (stop func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	if every := sdnotify.Watchdog(); every > 0 {
+		go func() {
+			for ctx.Err() == nil {
+				notify(log, sdnotify.Alive)
+				select {
+				case <-ctx.Done():
+				case <-time.After(every / 2):
+				}
+			}
+		}()
+	}
+	return cancel
 }
 
 // ready tells everybody that requests are taken, and answers systemd's watchdog

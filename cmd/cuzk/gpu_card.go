@@ -68,7 +68,7 @@ func (c realCard) close() error                        { return c.dev.Close() }
 func openCard(ctx context.Context, info cuda.Device, log *slog.Logger) (openedCard, error) {
 	dev, err := bcuda.Open(info)
 	if err != nil {
-		return nil, err
+		return nil, openError(err)
 	}
 	b := bcuda.New(dev, bcuda.Options{})
 	err = compileKernels(b, info, log)
@@ -82,6 +82,15 @@ func openCard(ctx context.Context, info cuda.Device, log *slog.Logger) (openedCa
 		return nil, errors.Join(err, dev.Close())
 	}
 	return realCard{dev}, nil
+}
+
+// openError tells the engine when it is the process that the driver refuses: what
+// broke a context before stays with the process.
+func openError(err error) error {
+	if errors.Is(err, cuda.ErrSticky) && !errors.Is(err, cuda.ErrDeviceLost) {
+		return fmt.Errorf("%w: %w", engine.ErrProcess, err)
+	}
+	return err
 }
 
 // compileKernels loads all kernels, so that no proof waits for the driver's compiler.
@@ -103,7 +112,7 @@ func compileKernels(b *bcuda.Backend, info cuda.Device, log *slog.Logger) error 
 // prover would take all that is free. It outlives the contexts of its card: after an
 // error that breaks one, Reopen makes another, where the driver lets it: after an
 // illegal address in a kernel, driver 580 gives the process no context any more, on
-// an H200 (2026-12-01).
+// an H200 (2026-12-01). Its error then wraps [engine.ErrProcess].
 type gpuCard struct {
 	memory budget.Bytes
 	pinned budget.Bytes // of the host, for all keys
@@ -164,9 +173,6 @@ func (g *gpuCard) Reopen(ctx context.Context) error {
 	}()
 	select {
 	case r := <-done:
-		if errors.Is(r.err, cuda.ErrSticky) {
-			return fmt.Errorf("the driver lets this process open the card no more, restart the daemon (its jobs go on): %w", r.err)
-		}
 		if r.err != nil {
 			return r.err
 		}

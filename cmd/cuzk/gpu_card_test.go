@@ -154,6 +154,20 @@ func TestReopenedCard(t *testing.T) {
 	}
 }
 
+// TestWhoIsAtFault: a context that cannot be made because another one broke is the
+// process's fault; of a lost card, or a busy one, a new process is no cure.
+func TestWhoIsAtFault(t *testing.T) {
+	for code, process := range map[int]bool{700: true, 719: true, 999: false, 101: false, 2: false} {
+		err := &cuda.Error{Call: "cuCtxCreate_v2", Code: code, Name: "CUDA_ERROR"}
+		if got := openError(err); errors.Is(got, engine.ErrProcess) != process || !errors.Is(got, err) {
+			t.Errorf("%d: %v", code, got)
+		}
+	}
+	if got := openError(cuda.ErrHung); errors.Is(got, engine.ErrProcess) {
+		t.Errorf("a card that hangs: %v", got)
+	}
+}
+
 func TestReopeningEndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old, late := &standIn{}, &standIn{}

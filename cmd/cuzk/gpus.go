@@ -16,6 +16,10 @@ import (
 	"cuzk/srs"
 )
 
+// openDevices opens what proves beside the processor. Tests put cards of their own
+// here.
+var openDevices = accelerators
+
 // accelerators opens the GPUs that the configuration names, or all. A machine
 // without a driver has none. A GPU whose kernels fail their self-test is left
 // out, loudly.

@@ -48,6 +48,7 @@ type Core struct {
 	turns    map[turnOf]int // found in this step
 	claims   []claim        // host memory that better partitions wait for
 	draining bool
+	settling bool
 	halted   bool
 	strays   int // events that made no sense; 0 in a correct engine
 }
@@ -170,6 +171,8 @@ func (c *Core) take(ev Event) {
 		c.witnessFreed(e)
 	case Drain:
 		c.draining = true
+	case Settle:
+		c.settling = true
 	case Halt:
 		c.halt()
 	default:

@@ -84,6 +84,9 @@ type (
 
 	// Drain lets jobs that have begun end and starts no others.
 	Drain struct{}
+	// Settle lets what runs go on to its end and starts nothing more; jobs are still
+	// taken in. It is never taken back: a Halt follows.
+	Settle struct{}
 	// Halt stops everything that runs and starts nothing; jobs are not ended.
 	Halt struct{}
 )
@@ -109,6 +112,7 @@ func (KeyDropped) event()    {}
 func (Preload) event()       {}
 func (Evict) event()         {}
 func (Drain) event()         {}
+func (Settle) event()        {}
 func (Halt) event()          {}
 
 // Command is something that the engine must do.

@@ -10,7 +10,7 @@ import (
 
 // schedule starts all that can start.
 func (c *Core) schedule() {
-	if c.halted {
+	if c.halted || c.settling {
 		c.forget()
 		return
 	}

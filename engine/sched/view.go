@@ -93,10 +93,14 @@ const (
 	IdleKey     = "waiting for a key"
 	IdleMemory  = "waiting for memory"
 	IdleStandby = "standing by" // other devices do the work, or are sooner done with it
+	IdleRestart = "waiting for a restart"
 )
 
 // idle explains why a device in service proves nothing.
 func (c *Core) idle(d *device) string {
+	if c.settling {
+		return IdleRestart
+	}
 	why := IdleNothing
 	for _, p := range c.held {
 		if p.state != making && p.state != ready || !c.suits(p, d) {
@@ -179,6 +183,17 @@ func (c *Core) Begun() int {
 		}
 	}
 	return n
+}
+
+// Settled tells whether nothing is left, after a Settle, whose result is wanted: no
+// attempt runs but strays, and no job is being joined.
+func (c *Core) Settled() bool {
+	for _, j := range c.jobs {
+		if j.joining {
+			return false
+		}
+	}
+	return c.settling && !slices.ContainsFunc(c.running, func(a *attempt) bool { return !a.stray })
 }
 
 // Quiet tells whether no command waits for its answer.

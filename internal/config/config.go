@@ -79,7 +79,8 @@ type Memory struct {
 
 // GPUs is the section about devices.
 type GPUs struct {
-	Devices []string `toml:"devices" flag:"devices" default:"" doc:"Devices to use: UUIDs (GPU-...), PCI addresses, or the driver's numbers; empty for all. nvidia-smi -L lists the UUIDs. No environment variable selects devices."`
+	RestartsPerHour int      `toml:"restarts_per_hour" default:"3" min:"0" max:"60" unit:"restarts" doc:"How often in an hour the daemon may start itself anew, in place and without losing a job, because the driver lets its process open a device no more, as after an illegal address. Beyond it, and with 0, the device stays lost until somebody restarts the daemon."`
+	Devices         []string `toml:"devices" flag:"devices" default:"" doc:"Devices to use: UUIDs (GPU-...), PCI addresses, or the driver's numbers; empty for all. nvidia-smi -L lists the UUIDs. No environment variable selects devices."`
 }
 
 // Scheduler is the section about decisions.

@@ -11,18 +11,30 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Messages that systemd understands.
 const (
-	Ready    = "READY=1"
-	Stopping = "STOPPING=1"
-	Alive    = "WATCHDOG=1"
+	Ready     = "READY=1"
+	Reloading = "RELOADING=1" // until the next Ready; with [Monotonic]
+	Stopping  = "STOPPING=1"
+	Alive     = "WATCHDOG=1"
 )
 
 // Status is a line for systemctl status.
 func Status(format string, args ...any) string {
 	return "STATUS=" + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
+}
+
+// Monotonic is the system's clock, which goes with Reloading.
+func Monotonic() string {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return "MONOTONIC_USEC=0"
+	}
+	return "MONOTONIC_USEC=" + strconv.FormatInt(now.Nano()/1000, 10)
 }
 
 // Extend asks for more time to start or stop.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -45,5 +46,17 @@ func TestWatchdog(t *testing.T) {
 		if got := Watchdog(); got != c.want {
 			t.Errorf("%v: %v", c, got)
 		}
+	}
+}
+
+func TestMonotonic(t *testing.T) {
+	last := int64(0)
+	for range 3 {
+		text, ok := strings.CutPrefix(Monotonic(), "MONOTONIC_USEC=")
+		now, err := strconv.ParseInt(text, 10, 64)
+		if !ok || err != nil || now <= 0 || now < last {
+			t.Errorf("%q after %d, %v", text, last, err)
+		}
+		last = now
 	}
 }

@@ -66,8 +66,8 @@ func (s *Span) String() string {
 	if k, ok := s.Partition.Index(); ok {
 		text += fmt.Sprintf(" partition %d", k)
 	}
-	if s.Attempt > 1 {
-		text += fmt.Sprintf(" try %d", s.Attempt)
+	if s.Attempt > 0 {
+		text += fmt.Sprintf(" attempt %d", s.Attempt)
 	}
 	if s.Worker != "" {
 		text += " by worker " + s.Worker

@@ -44,7 +44,7 @@ func (s *Span) args() map[string]any {
 		a["partition"] = k
 	}
 	if s.Attempt > 0 {
-		a["try"] = s.Attempt
+		a["attempt"] = s.Attempt
 	}
 	if s.Open {
 		a["open"] = true

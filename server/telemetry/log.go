@@ -123,10 +123,7 @@ func outcomeLine(r *event.Record) (slog.Level, string, []slog.Attr) {
 }
 
 func stageLine(r *event.Record) (slog.Level, string, []slog.Attr) {
-	a := jobAttrs(r).partition(r.Partition)
-	if r.Attempt > 1 {
-		a = a.number("try", int64(r.Attempt))
-	}
+	a := jobAttrs(r).partition(r.Partition).number("attempt", int64(r.Attempt))
 	a = a.text("stage", string(r.Stage)).text("region", r.Region).text("device", r.Device)
 	switch {
 	case r.Type == event.StageBegan:
@@ -196,6 +193,8 @@ func daemonLine(r *event.Record) (slog.Level, string, []slog.Attr) {
 		return slog.LevelInfo, "daemon started", a
 	case event.DaemonDraining:
 		return slog.LevelInfo, "daemon drains", a
+	case event.DaemonRestarts:
+		return slog.LevelWarn, "daemon starts itself anew when what runs has ended; no job is lost", a
 	case event.DaemonStopped:
 		return slog.LevelInfo, "daemon stopped", a
 	}

@@ -73,7 +73,7 @@ func TestLines(t *testing.T) {
 		`<6>msg="request joined a job" job=j1 request=porep-1000-1`,
 		`<6>msg="key is loading" key=porep-32g device=GPU-aaaa bytes=40000000000`,
 		`<6>msg="key is ready" key=porep-32g device=GPU-aaaa bytes=40000000000 took=20s`,
-		`<4>msg="stage failed" job=j1 kind=porep-c2 partition=1 try=2 stage=check failure=self-check reason="the proof does not verify"`,
+		`<4>msg="stage failed" job=j1 kind=porep-c2 partition=1 attempt=2 stage=check failure=self-check reason="the proof does not verify"`,
 		`<3>msg="device left service" device=GPU-aaaa state=quarantined reason="made a bad proof"`,
 		`<6>msg="job ended" job=j1 request=porep-1000-1 kind=porep-c2 outcome=completed total=40s queue=1s key=2s synthesise=30s prove=20s check=500ms`,
 		`<4>msg="job refused" request=wdpost-1 kind=window-post reason="needs 80GiB of host memory, the limit is 64GiB"`,
