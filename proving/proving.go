@@ -1,8 +1,9 @@
 // Package proving brings a circuit, its key and a backend together and makes
 // the proofs of a job.
 //
-// Every proof is verified against its key before it is returned (groth16.Prove);
-// a partition whose witness does not satisfy the circuit fails with the row and
+// Every proof is verified against its key before it is returned (groth16.Prove),
+// and none is returned unless its vanilla proof passed the check, which may run
+// beside ([Beside]); a partition whose witness does not satisfy the circuit fails with the row and
 // the gadget, found by evaluating all rows.
 package proving
 
@@ -138,6 +139,10 @@ func (s *Session) Close() error { return errors.Join(s.prover.Close(), s.Key.Clo
 
 // Partition makes the proof of one partition: witness, sums, blinding, check.
 func (s *Session) Partition(ctx context.Context, p *kind.Partition, rnd groth16.Blinder, w Watch) (*groth16.Proof, error) {
+	return s.partition(ctx, p, rnd, w, func() {})
+}
+
+func (s *Session) partition(ctx context.Context, p *kind.Partition, rnd groth16.Blinder, w Watch, ready func()) (*groth16.Proof, error) {
 	var a *r1cs.Assignment
 	err := w.Run("witness", func() (string, error) {
 		var err error
@@ -150,6 +155,7 @@ func (s *Session) Partition(ctx context.Context, p *kind.Partition, rnd groth16.
 	if err != nil {
 		return nil, err
 	}
+	ready()
 	var proof *groth16.Proof
 	err = w.Run("proof", func() (string, error) {
 		progress := func(stage string, done float64) { w.Report("proof, "+stage, done) }
@@ -181,17 +187,29 @@ func (s *Session) explain(ctx context.Context, a *r1cs.Assignment, err error) er
 	return fmt.Errorf("%w: the witness satisfies the circuit, so the key is another circuit's or the arithmetic went wrong", err)
 }
 
-// Prove checks a job's vanilla proof and makes its proofs; see ProveChecked.
-func (s *Session) Prove(ctx context.Context, j *kind.Job, rnd groth16.Blinder, w Watch) ([]byte, error) {
-	if err := Check(ctx, j, w); err != nil {
+// Prove makes a job's proofs, see ProveChecked, and checks its vanilla proof beside
+// them. The error of the check counts first.
+func (s *Session) Prove(ctx context.Context, j *kind.Job, rnd groth16.Blinder, w Watch) (out []byte, err error) {
+	w = w.locked()
+	check := func(ctx context.Context) error { return Check(ctx, j, w) }
+	err = Beside(ctx, check, func(ctx context.Context, ready func()) (err error) {
+		out, err = s.all(ctx, j, rnd, w, ready)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	return s.ProveChecked(ctx, j, rnd, w)
+	return out, nil
 }
 
 // ProveChecked makes the proofs of all partitions of a job that was checked, in
 // order. The result is what callers expect: 192 bytes a partition.
 func (s *Session) ProveChecked(ctx context.Context, j *kind.Job, rnd groth16.Blinder, w Watch) ([]byte, error) {
+	return s.all(ctx, j, rnd, w, func() {})
+}
+
+// all calls ready when the first witness is there.
+func (s *Session) all(ctx context.Context, j *kind.Job, rnd groth16.Blinder, w Watch, ready func()) ([]byte, error) {
 	if j.Circuit != s.ID {
 		return nil, fmt.Errorf("a request for circuit %s cannot be proved with %s", j.Circuit, s.ID)
 	}
@@ -201,7 +219,7 @@ func (s *Session) ProveChecked(ctx context.Context, j *kind.Job, rnd groth16.Bli
 		if len(j.Partitions) > 1 {
 			part = w.Part(fmt.Sprintf("partition %d", j.Partitions[i].Index))
 		}
-		p, err := s.Partition(ctx, &j.Partitions[i], rnd, part)
+		p, err := s.partition(ctx, &j.Partitions[i], rnd, part, ready)
 		if err != nil {
 			return nil, err
 		}

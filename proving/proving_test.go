@@ -74,6 +74,7 @@ func TestSession(t *testing.T) {
 	s := session(t, j.Circuit)
 	t.Run("proves every partition", func(t *testing.T) { provesAll(t, s, j) })
 	t.Run("names the gadget", func(t *testing.T) { namesGadget(t, s) })
+	t.Run("names what is wrong", func(t *testing.T) { namesPath(t, s) })
 	t.Run("refuses another circuit", func(t *testing.T) {
 		other := job(t, "winning-2KiB", nil)
 		if _, err := s.Prove(t.Context(), other, groth16.Fixed{}, Watch{}); err == nil || !strings.Contains(err.Error(), "winning-2KiB cannot be proved with window-2KiB") {
@@ -90,6 +91,10 @@ func provesAll(t *testing.T, s *Session, j *kind.Job) {
 		t.Fatal(err)
 	}
 	want := []string{"vanilla proof", "partition 0, witness", "partition 0, proof", "partition 1, witness", "partition 1, proof"}
+	// The check runs beside the proof.
+	if got := slices.Index(stages, "vanilla proof"); got > 0 {
+		stages = slices.Insert(slices.Delete(stages, got, got+1), 0, "vanilla proof")
+	}
 	if !slices.Equal(stages, want) {
 		t.Errorf("stages %q, want %q", stages, want)
 	}
@@ -114,6 +119,57 @@ func namesGadget(t *testing.T, s *Session) {
 	_, err := s.ProveChecked(t.Context(), bad, groth16.Fixed{}, Watch{})
 	if !errors.Is(err, groth16.ErrSelfCheck) || !strings.Contains(err.Error(), "window-2KiB/sector[0]/path-R 8-8[") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// namesPath proves the same with the check beside it: the check's error counts.
+func namesPath(t *testing.T, s *Session) {
+	bad := job(t, "window-2KiB-V1-1of2", func(b []byte) { b[3000] ^= 1 })
+	out, err := s.Prove(t.Context(), bad, groth16.Fixed{}, Watch{})
+	if !errors.Is(err, kind.ErrBadInput) || errors.Is(err, groth16.ErrSelfCheck) || !strings.Contains(err.Error(), "sector 2126961807: challenge") || out != nil {
+		t.Errorf("%d bytes, error %v", len(out), err)
+	}
+}
+
+func TestBeside(t *testing.T) {
+	wrong, broken := errors.New("wrong"), errors.New("broken")
+	for _, c := range []struct {
+		name         string
+		check, prove error
+		early        bool // prove fails before it calls ready
+		want         error
+	}{
+		{"both end well", nil, nil, false, nil},
+		{"the check fails", wrong, nil, false, wrong},
+		{"the proof fails", nil, broken, false, broken},
+		{"both fail", wrong, broken, false, wrong},
+		{"the witness fails, and so does the check", wrong, broken, true, wrong},
+		{"the witness fails", nil, broken, true, broken},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			witness := false
+			check := func(context.Context) error {
+				if !witness && !c.early {
+					t.Error("the check begins before the witness is there")
+				}
+				return c.check
+			}
+			err := Beside(t.Context(), check, func(ctx context.Context, ready func()) error {
+				if c.early {
+					return c.prove
+				}
+				witness = true
+				ready()
+				if c.check != nil && c.prove == nil {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return c.prove
+			})
+			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+		})
 	}
 }
 

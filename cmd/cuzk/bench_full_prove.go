@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cuzk/groth16"
+	"cuzk/proving"
 	"cuzk/r1cs"
 )
 
@@ -22,19 +23,36 @@ type made struct {
 	took  time.Duration
 }
 
-// proveAll checks the vanilla proofs and proves all partitions once: witnesses are
-// made ahead, in order, and wait for the device. The proofs of every run must be the
-// same.
-func (b *fullBench) proveAll(parent context.Context, run int) error {
+// proveAll proves all partitions once, with the vanilla proofs checked beside them.
+// The proofs of every run must be the same.
+func (b *fullBench) proveAll(ctx context.Context, run int) error {
 	n := len(b.job.Partitions)
-	witnesses, proofs := make(chan made), make([]groth16.Proof, n)
-	lines := make([]partitionLine, n)
-	g, ctx := errgroup.WithContext(parent)
-	begun := time.Now()
-	if err := b.job.Check(ctx, func(done, total int) { b.u.share("vanilla proofs", float64(done)/float64(max(total, 1))) }); err != nil {
+	proofs, lines := make([]groth16.Proof, n), make([]partitionLine, n)
+	begun, check := time.Now(), time.Duration(0)
+	checking := func(ctx context.Context) error {
+		start := time.Now()
+		err := b.job.Check(ctx, nil)
+		check = time.Since(start)
 		return err
 	}
-	check := time.Since(begun)
+	err := proving.Beside(ctx, checking, func(ctx context.Context, ready func()) error {
+		return b.prove(ctx, run, begun, ready, proofs, lines)
+	})
+	if err != nil {
+		return err
+	}
+	wall := time.Since(begun)
+	b.step(fmt.Sprintf("%s proved, run %d", plural(n, "partition"), run+1), begun)
+	b.r.Runs = append(b.r.Runs, fullRun{Wall: wall.Seconds(), Check: check.Seconds(), Partitions: lines})
+	return b.keep(proofs)
+}
+
+// prove makes witnesses ahead, in order; they wait for the device. ready is called
+// when the first one is there.
+func (b *fullBench) prove(parent context.Context, run int, begun time.Time, ready func(), proofs []groth16.Proof, lines []partitionLine) error {
+	n := len(proofs)
+	witnesses := make(chan made)
+	g, ctx := errgroup.WithContext(parent)
 	g.Go(func() error { return b.makeWitnesses(ctx, witnesses) })
 	var taking, mu sync.Mutex
 	done := 0
@@ -49,6 +67,7 @@ func (b *fullBench) proveAll(parent context.Context, run int) error {
 				if len(ms) == 0 {
 					return nil
 				}
+				ready()
 				if err := b.proveRound(ctx, begun, ms, proofs, lines); err != nil {
 					return err
 				}
@@ -62,13 +81,7 @@ func (b *fullBench) proveAll(parent context.Context, run int) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := parent.Err(); err != nil {
-		return err
-	}
-	wall := time.Since(begun)
-	b.step(fmt.Sprintf("%s proved, run %d", plural(n, "partition"), run+1), begun)
-	b.r.Runs = append(b.r.Runs, fullRun{Wall: wall.Seconds(), Check: check.Seconds(), Partitions: lines})
-	return b.keep(proofs)
+	return parent.Err()
 }
 
 // makeWitnesses makes them in order, several at a time, and closes the channel.

@@ -64,7 +64,7 @@ func (r *fullReport) say(u *ui, asJSON bool) error {
 	for _, s := range r.Steps {
 		rows = append(rows, []string{s.Name, seconds(s.Seconds)})
 	}
-	rows = append(rows, r.walls(), []string{"of it, vanilla proofs checked", seconds(r.check())}, []string{"a partition", seconds(r.wall()/float64(max(r.Partitions, 1))) + ", of the median run"})
+	rows = append(rows, r.walls(), []string{"beside it, vanilla proofs checked", seconds(r.check())}, []string{"a partition", seconds(r.wall()/float64(max(r.Partitions, 1))) + ", of the median run"})
 	rows = append(rows, r.memory()...)
 	rows = append(rows, []string{"checks", fmt.Sprintf("%s by pairing, all as one; %d compared with the secrets' own", plural(r.Partitions*len(r.Runs), "proof"), r.Compared)})
 	if err := u.table(rows); err != nil {
