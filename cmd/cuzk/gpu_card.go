@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,16 +34,45 @@ func slotsOf(memory budget.Bytes) int {
 	return gpuSlots
 }
 
-func openGPU(ctx context.Context, info cuda.Device, margin, pinned budget.Bytes, log *slog.Logger) (daemon.Accelerator, error) {
+// openGPU opens a card. One that cannot be opened is lost from the start, and is
+// tried again when an operator returns it.
+func openGPU(ctx context.Context, info cuda.Device, margin, pinned budget.Bytes, log *slog.Logger) daemon.Accelerator {
 	g := &gpuCard{memory: max(budget.Bytes(info.Memory)-margin, 0), pinned: pinned}
 	g.open = func(ctx context.Context) (openedCard, error) { return openCard(ctx, info, log) }
-	if err := g.Reopen(ctx); err != nil {
-		return daemon.Accelerator{}, err
-	}
-	return daemon.Accelerator{
+	return g.accelerator(info, g.openPatiently(ctx, openPause))
+}
+
+func (g *gpuCard) accelerator(info cuda.Device, failed error) daemon.Accelerator {
+	a := daemon.Accelerator{
 		Device:  sched.Device{ID: info.UUID, Name: info.Name, Class: sched.GPU, Slots: slotsOf(g.memory), Memory: g.memory},
 		Backend: g, Need: g.need, Reopen: g.Reopen, Abandon: g.abandon, Close: g.close,
-	}, nil
+	}
+	if failed != nil {
+		a.Lost, _, _ = strings.Cut(failed.Error(), "\n")
+	}
+	return a
+}
+
+// openPause is between two tries to open a card, openTries how many there are: the
+// driver may still be clearing up what a process before left.
+const (
+	openPause = 2 * time.Second
+	openTries = 3
+)
+
+// openPatiently opens the card, with some tries unless it computes wrongly.
+func (g *gpuCard) openPatiently(ctx context.Context, pause time.Duration) (err error) {
+	for try := range openTries {
+		if err = g.Reopen(ctx); err == nil || errors.Is(err, bcuda.ErrSelfTest) || try == openTries-1 {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+	return err
 }
 
 // openedCard is a card with a context. Tests put a stand-in here.

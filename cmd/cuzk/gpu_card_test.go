@@ -154,6 +154,36 @@ func TestReopenedCard(t *testing.T) {
 	}
 }
 
+// TestCardThatCannotBeOpened: it is tried again, unless it computes wrongly, and is
+// then lost from the start, with the reason, until it can be opened.
+func TestCardThatCannotBeOpened(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		after int // tries without one
+		tries int
+	}{"in use": {cuda.ErrSticky, 1, 2}, "broken": {cuda.ErrDeviceLost, 9, openTries}, "wrong": {fmt.Errorf("%w on it:\nlaunch", bcuda.ErrSelfTest), 9, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				g := &gpuCard{memory: 100, open: func(context.Context) (openedCard, error) {
+					if tries++; tries > c.after {
+						return &standIn{room: 100}, nil
+					}
+					return nil, c.err
+				}}
+				a := g.accelerator(cuda.Device{UUID: "GPU-1"}, g.openPatiently(t.Context(), openPause))
+				if (a.Lost == "") != (c.tries > c.after) || strings.Contains(a.Lost, "\n") || tries != c.tries || a.ID != "GPU-1" {
+					t.Errorf("lost: %q after %d tries", a.Lost, tries)
+				}
+				tries = 9
+				if err := errors.Join(a.Reopen(t.Context()), standInProof(g, 10).load(t.Context(), nil)); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // TestWhoIsAtFault: a context that cannot be made because another one broke is the
 // process's fault; of a lost card, or a busy one, a new process is no cure.
 func TestWhoIsAtFault(t *testing.T) {

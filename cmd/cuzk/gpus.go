@@ -21,8 +21,8 @@ import (
 var openDevices = accelerators
 
 // accelerators opens the GPUs that the configuration names, or all. A machine
-// without a driver has none. A GPU whose kernels fail their self-test is left
-// out, loudly.
+// without a driver has none. A GPU that cannot be opened, or whose kernels fail their
+// self-test, is there but lost.
 func accelerators(l *config.Loaded, log *slog.Logger) ([]daemon.Accelerator, error) {
 	list, err := cuda.Devices()
 	if errors.Is(err, cuda.ErrNoDriver) && len(l.GPUs.Devices) == 0 {
@@ -41,12 +41,7 @@ func accelerators(l *config.Loaded, log *slog.Logger) ([]daemon.Accelerator, err
 	pinned := pinnedMemory(l, host.Bytes, true)
 	var out []daemon.Accelerator
 	for _, info := range list {
-		a, err := openGPU(context.Background(), info, l.Memory.DeviceMargin, pinned, log)
-		if err != nil {
-			log.Error("device is not used", "device", info.UUID, "name", info.Name, "reason", err.Error())
-			continue
-		}
-		out = append(out, a)
+		out = append(out, openGPU(context.Background(), info, l.Memory.DeviceMargin, pinned, log))
 	}
 	return out, nil
 }

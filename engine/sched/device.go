@@ -65,11 +65,14 @@ func (c *Core) addDevice(spec Device) {
 		return
 	}
 	spec.Slots = max(spec.Slots, 1)
-	d := &device{Device: spec, state: InService}
+	d := &device{Device: spec, state: InService, reason: spec.Lost}
+	if spec.Lost != "" {
+		d.state = Lost
+	}
 	c.mem.AddDevice(spec.ID, spec.Memory)
 	c.devices = append(c.devices, d)
 	sort.Slice(c.devices, func(i, k int) bool { return c.devices[i].ID < c.devices[k].ID })
-	c.emit(DeviceChanged{Device: d.ID, State: InService})
+	c.emit(DeviceChanged{Device: d.ID, State: d.state, Reason: d.reason})
 }
 
 func (c *Core) setState(d *device, s DeviceState, reason string) {

@@ -96,6 +96,7 @@ type Device struct {
 	Class  DeviceClass
 	Slots  int          // partitions at a time
 	Memory budget.Bytes // own memory; 0 for the CPU, which uses the host's
+	Lost   string       // why it could not be opened; empty: it is open
 }
 
 // Placement and Work say what a kind's partitions take, Usual how long.

@@ -50,7 +50,7 @@ type (
 	// WitnessFreed: the memory of a dropped witness is free.
 	WitnessFreed struct{ Witness int }
 
-	// AddDevice puts a device into service.
+	// AddDevice puts a device into service, or shows one that could not be opened.
 	AddDevice struct{ Device Device }
 	// LoseDevice takes a device out that has vanished.
 	LoseDevice struct{ Device, Why string }

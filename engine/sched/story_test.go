@@ -182,7 +182,7 @@ func (s *story) event(w words) Event {
 	case "freed":
 		return WitnessFreed{s.attempt(w, "make")}
 	case "device":
-		return AddDevice{Device{ID: arg(1), Class: DeviceClass(w.text("class", "gpu")), Slots: w.int("slots", 1), Memory: w.bytes("memory")}}
+		return AddDevice{Device{ID: arg(1), Class: DeviceClass(w.text("class", "gpu")), Slots: w.int("slots", 1), Memory: w.bytes("memory"), Lost: w.text("lost", "")}}
 	case "lose":
 		return LoseDevice{arg(1), "fell off the bus"}
 	case "break":
