@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cuzk/internal/config"
 	"cuzk/kind"
 	"cuzk/proving"
 	"cuzk/r1cs"
@@ -77,14 +78,27 @@ form, KEY the name under which the key was published, without v28- and ending.`,
 func openCircuit(cmd *cobra.Command, c *circuitFlag, name string) (*r1cs.Compiled, srs.ID, error) {
 	u := newUI(cmd)
 	defer u.done()
-	id, err := srs.ParseID(name)
+	id, err := circuitNamed(name)
 	if err != nil {
-		return nil, id, hint(usageError("%v", err), "\"cuzk circuit list\" names all")
+		return nil, id, err
 	}
 	o := proving.Options{CircuitDir: c.dir, Warn: func(err error) { u.note("warning: %v", err) }}
 	w := proving.Watch{Progress: func(_ string, done float64) { u.share("compile "+name, done) }}
 	compiled, err := proving.Compile(cmd.Context(), o, id, w)
 	return compiled, id, err
+}
+
+// circuitNamed reads a circuit's name; the error has the one that is likely meant.
+func circuitNamed(name string) (srs.ID, error) {
+	id, err := srs.ParseID(name)
+	if err == nil {
+		return id, nil
+	}
+	names := "\"cuzk circuit list\" names all"
+	if n := config.Nearest(name, srs.Names()); n != "" {
+		names = fmt.Sprintf("did you mean %s? %s", n, names)
+	}
+	return id, hint(usageError("%v", err), "%s", names)
 }
 
 func newCircuitDigestCmd() *cobra.Command {

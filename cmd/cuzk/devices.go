@@ -171,6 +171,11 @@ func devices(cmd *cobra.Command, f *devicesFlags) error {
 	if err := f.plan.check(); err != nil {
 		return err
 	}
+	if f.plan.circuit != "" { // before a device is asked
+		if _, err := circuitNamed(f.plan.circuit); err != nil {
+			return err
+		}
+	}
 	r, err := gpusOfMachine.report(cmd, u, f)
 	u.done()
 	if err != nil {

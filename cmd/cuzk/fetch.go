@@ -119,9 +119,9 @@ func (f *fetchFlags) circuits(names []string) ([]srs.ID, error) {
 	}
 	var out []srs.ID
 	for _, n := range names {
-		id, err := srs.ParseID(n)
+		id, err := circuitNamed(n)
 		if err != nil {
-			return nil, usageError("%w", err)
+			return nil, err
 		}
 		if !slices.Contains(official, id) {
 			return nil, fmt.Errorf("%s: %w: none was ever published", n, srs.ErrKeyMissing)

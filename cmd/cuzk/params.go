@@ -109,8 +109,8 @@ The exit code is 4 if any file is missing, damaged or from another setup.`,
 // circuitArgs wants circuit names.
 func circuitArgs(_ *cobra.Command, names []string) error {
 	for _, n := range names {
-		if _, err := srs.ParseID(n); err != nil {
-			return usageError("%w", err)
+		if _, err := circuitNamed(n); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -182,7 +182,7 @@ func (l *Loaded) warnEnv() {
 		if !strings.HasPrefix(n, envPrefix) || slices.Contains(known, n) {
 			continue
 		}
-		if near := nearest(n, known); near != "" {
+		if near := Nearest(n, known); near != "" {
 			l.warn("environment %s is not read; did you mean %s?", n, near)
 		} else {
 			l.warn("environment %s is not read", n)

@@ -47,9 +47,9 @@ func (p Problems) Unwrap() []error {
 	return out
 }
 
-// nearest is the name with the fewest edits to the given one, if it is near
+// Nearest is the name with the fewest edits to the given one, if it is near
 // enough to be meant; empty otherwise.
-func nearest(name string, names []string) string {
+func Nearest(name string, names []string) string {
 	best, at := "", 1+max(2, len(name)/3)
 	for _, n := range names {
 		if d := distance(name, n); d < at {
@@ -96,14 +96,14 @@ func nearestKey(key string) string {
 	if n := byName[name]; len(n) == 1 {
 		return n[0]
 	}
-	if n := nearest(key, keys); n != "" {
+	if n := Nearest(key, keys); n != "" {
 		return n
 	}
 	var names []string
 	for _, s := range Settings() {
 		names = append(names, s.Name())
 	}
-	if n := byName[nearest(name, names)]; len(n) == 1 {
+	if n := byName[Nearest(name, names)]; len(n) == 1 {
 		return n[0]
 	}
 	return ""
