@@ -73,7 +73,9 @@ type sel struct {
 
 // deviceKey is all queries. b_g1 and b_g2 have the same members.
 type deviceKey struct {
-	h            list
+	h            list       // or, where H is computed in values,
+	k, m         list       // the points of products, and of rows
+	form         gpu.Memory // form_t
 	l, a, b1, b2 query
 	selA, selB   sel
 }
@@ -142,7 +144,16 @@ func readerBytes(n r1cs.Counts) int64 {
 
 // load reads the queries that stay on the device.
 func (r *keyReader) load(ctx context.Context, k *deviceKey, key *srs.Key, sets *querySets, plan *Plan) error {
-	if !plan.away["h"] {
+	if plan.values != nil {
+		for _, q := range []struct {
+			from srs.Query
+			to   *list
+		}{{key.Values.K, &k.k}, {key.Values.M, &k.m}} {
+			if err := r.copyAll(ctx, q.from, curveG1, q.to.mem, 0, q.to.n); err != nil {
+				return err
+			}
+		}
+	} else if !plan.away["h"] {
 		if err := r.copyAll(ctx, key.H, curveG1, k.h.mem, 0, key.H.N); err != nil {
 			return err
 		}

@@ -89,6 +89,10 @@ func (k *deviceKey) lists(name string) []*list {
 	switch name {
 	case "h":
 		return []*list{&k.h}
+	case "k":
+		return []*list{&k.k}
+	case "m":
+		return []*list{&k.m}
 	case "l":
 		return []*list{&k.l.bits, &k.l.others}
 	case "a":

@@ -22,6 +22,8 @@ type Plan struct {
 	Round   int        // assignments for which a slice is brought once
 
 	layout
+	values  *inValues
+	first   int64 // bytes of the first vector
 	scratch int64 // behind the vectors
 	second  int64 // of the second lane
 }
@@ -88,6 +90,7 @@ type need struct {
 	program int64 // bytes
 	facts   facts
 	Options
+	values *inValues // H is computed in values
 }
 
 // reserve is left for the driver's own use and for the pages that small
@@ -113,21 +116,14 @@ func newProverPlan(n need, limit int64) (*Plan, error) {
 	if n.Options.slice > 0 {
 		return n.streamed(limit)
 	}
-	best := map[float64]sumBytes{}
-	for works := max(n.Works, 1); works > 0; works-- {
-		for _, t := range tries {
-			if n.Lanes > 0 && t.lanes > n.Lanes {
-				continue
-			}
-			if _, ok := best[t.slack]; !ok {
-				best[t.slack] = n.sums(unlimited, t.slack)
-			}
-			p := n.fixed(limit, layout{full: t.full, lanes: t.lanes, works: works})
-			p.scratch, p.second = n.scratch(p, best[t.slack])
-			if p.addScratch(); p.Total() <= limit {
-				return p, nil
-			}
+	if n.values = n.inValues(); n.values != nil {
+		if p := n.resident(limit); p != nil {
+			return p, nil
 		}
+		n.values = nil
+	}
+	if p := n.resident(limit); p != nil {
+		return p, nil
 	}
 	whole, tight := n.tightPlan(limit)
 	if tight == nil {
@@ -141,6 +137,28 @@ func newProverPlan(n need, limit int64) (*Plan, error) {
 		err = tight // a key so small that the buffers take more
 	}
 	return nil, err
+}
+
+// resident is the fastest way that fits with the whole key on the device and sums in
+// one part, nil if none does.
+func (n need) resident(limit int64) *Plan {
+	best := map[float64]sumBytes{}
+	for works := max(n.Works, 1); works > 0; works-- {
+		for _, t := range tries {
+			if n.Lanes > 0 && t.lanes > n.Lanes {
+				continue
+			}
+			if _, ok := best[t.slack]; !ok {
+				best[t.slack] = n.sums(unlimited, t.slack)
+			}
+			p := n.fixed(limit, layout{full: t.full, lanes: t.lanes, works: works})
+			p.scratch, p.second = n.scratch(p, best[t.slack])
+			if p.addScratch(); p.Total() <= limit {
+				return p
+			}
+		}
+	}
+	return nil
 }
 
 // refused is the error of a plan that does not fit.
@@ -186,8 +204,8 @@ func (p *Plan) work(name string, bytes int64, note string) {
 // fixed are all items but the scratch memory and the buffers of slices.
 func (n need) fixed(limit int64, l layout) *Plan {
 	p := &Plan{Circuit: n.circuit, Cap: limit, Round: 1, layout: l}
-	p.vectors = int64(n.layout.M()) * fr.Bytes
-	for _, name := range queryNames {
+	p.vectors, p.values = int64(n.layout.M())*fr.Bytes, n.values
+	for _, name := range p.names() {
 		if item := n.points(name); p.away[name] {
 			p.Host = append(p.Host, item)
 		} else {
@@ -207,13 +225,21 @@ func (n need) fixed(limit int64, l layout) *Plan {
 	if l.away == nil {
 		p.work("assignment", n.assignment(), "bits, elements, inputs")
 	}
-	p.work("vectors", 3*aligned(p.vectors), "a, b, c; memory for sums afterwards")
+	p.first, note = aligned(p.vectors), "a, b, c; memory for sums afterwards"
+	if v := p.values; v != nil {
+		p.work("rows", aligned(v.splitBytes()), "which have a small product, and which do not")
+		p.first, note = aligned(int64(v.multiples())*fr.Bytes), "multipliers of K, a, b; a and b are memory for sums afterwards"
+	}
+	p.work("vectors", p.first+2*aligned(p.vectors), note)
 	add("reserve", reserve, "rounding")
 	return p
 }
 
 // points is the item of a query.
 func (n need) points(name string) PlanItem {
+	if name == "k" || name == "m" {
+		return n.values.points(name)
+	}
 	if name == "h" {
 		h := n.layout.Shape.H
 		return PlanItem{name, aligned(int64(h) * curveG1.point), fmt.Sprintf("%d points", h)}
@@ -271,14 +297,18 @@ func (n need) selected(m *members) int64 {
 	return aligned(int64(bits+31)/32*4) + aligned(int64(others)*fr.Bytes)
 }
 
-// sumBytes is the memory that the sum over h takes, and the largest of the others
+// sumBytes is the memory that the sums for H take, and the largest of the others
 // with the values selected for it.
 type sumBytes struct{ h, others int64 }
 
 // sums is that of the best sums within a budget, or with no limit of those within
 // the slack.
 func (n need) sums(budget int64, slack float64) (b sumBytes) {
-	b.h = msmBytes(n.facts, curveG1, n.layout.Shape.H, budget, slack)
+	if n.values != nil {
+		b.h = n.values.sums(n.facts, budget, slack)
+	} else {
+		b.h = msmBytes(n.facts, curveG1, n.layout.Shape.H, budget, slack)
+	}
 	for _, name := range queryNames[1:] {
 		q := n.query(name)
 		bits, others := q.m.points()
@@ -292,9 +322,9 @@ func (n need) sums(budget int64, slack float64) (b sumBytes) {
 // there is one.
 func (n need) scratch(p *Plan, b sumBytes) (first, second int64) {
 	v := aligned(p.vectors)
-	first = max(readerBytes(n.layout.Counts)-3*v, b.h-2*v, 0)
+	first = max(readerBytes(n.layout.Counts)-p.first-2*v, b.h-2*v, 0)
 	if p.lanes == 1 {
-		return aligned(max(first, b.others-3*v)), 0
+		return aligned(max(first, b.others-p.first-2*v)), 0
 	}
 	return aligned(first), aligned(b.others)
 }

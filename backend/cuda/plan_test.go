@@ -40,7 +40,7 @@ func needOf(t *testing.T, circuit string, f facts) need {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return need{circuit, layout, newQuerySets(c, layout), pack.bytes(), f, Options{}}
+	return need{circuit: circuit, layout: layout, members: newQuerySets(c, layout), program: pack.bytes(), facts: f}
 }
 
 // TestPlansFitTheirCap plans with caps from too little to plenty: a plan is never

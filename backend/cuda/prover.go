@@ -44,8 +44,22 @@ type Options struct {
 	// than 0 none.
 	Pinned int64
 
+	// Values says when H is computed in values.
+	Values ValuesMode
+
+	lists bool  // the key has the lists for that, or gets them
 	slice int64 // tests: stream in slices of so many bytes
+	room  int   // tests: rows that are listed, where H is computed in values
 }
+
+// withLists are the options for a key that has the lists K and M, or has not.
+func (o Options) withLists(has bool) Options {
+	o.lists = has
+	return o
+}
+
+// imagined are the options for a key that is not there.
+func (o Options) imagined() Options { return o.withLists(o.Values == ValuesAlways) }
 
 // Backend makes provers on one device.
 //
@@ -119,9 +133,10 @@ func (b *Backend) limit() (int64, error) {
 	return min(b.opt.Memory, free), err
 }
 
-// Plan is the memory that a prover of the circuit would take now.
+// Plan is the memory that a prover of the circuit would take now, with a key that has
+// h alone unless Options.Values is [ValuesAlways].
 func (b *Backend) Plan(circuit *r1cs.Compiled) (*Plan, error) {
-	p, err := b.open(circuit)
+	p, err := b.open(circuit, b.opt.imagined())
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +146,7 @@ func (b *Backend) Plan(circuit *r1cs.Compiled) (*Plan, error) {
 // Load implements [backend.Backend]. Points that the plan leaves in the key file are
 // read there, so the key must stay open until the prover is closed.
 func (b *Backend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key, progress func(float64)) (backend.Prover, error) {
-	p, err := b.open(circuit)
+	p, err := b.open(circuit, b.opt.withLists(key.Values != nil))
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +154,7 @@ func (b *Backend) Load(ctx context.Context, circuit *r1cs.Compiled, key *srs.Key
 }
 
 // open makes a prover with a plan and nothing allocated.
-func (b *Backend) open(circuit *r1cs.Compiled) (*prover, error) {
+func (b *Backend) open(circuit *r1cs.Compiled, o Options) (*prover, error) {
 	limit, err := b.limit()
 	if err != nil {
 		return nil, err
@@ -148,7 +163,7 @@ func (b *Backend) open(circuit *r1cs.Compiled) (*prover, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProver(m, circuit, limit, b.opt)
+	p, err := newProver(m, circuit, limit, o)
 	if err != nil {
 		return nil, errors.Join(err, m.close())
 	}
@@ -158,6 +173,9 @@ func (b *Backend) open(circuit *r1cs.Compiled) (*prover, error) {
 // loaded fills a new prover from a key, or closes it.
 func loaded(ctx context.Context, p *prover, key *srs.Key, progress func(float64)) (backend.Prover, error) {
 	err := p.layout.CheckKey(p.circuit, key)
+	if err == nil && p.plan.values != nil {
+		err = p.plan.values.check(key)
+	}
 	if err == nil {
 		err = p.allocateKey(ctx)
 	}

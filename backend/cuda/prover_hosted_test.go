@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 
 	"cuzk/backend"
 	"cuzk/backend/conformance"
@@ -28,6 +30,7 @@ var proverKernels = []string{
 	"rows_slices", "rows_longs", "rows_tail", "select_bits", "select_elements", "key_g1", "key_g2", "key_place_g1", "key_place_g2",
 	"setup_basis", "setup_powers", "setup_slices", "setup_longs", "setup_inputs", "setup_reduce", "setup_combine", "setup_gather",
 	"file_g1", "file_g2",
+	"values_split", "values_rest", "values_products", "values_gather", "values_chunks", "values_sequence", "values_points", "values_rows",
 }
 
 var hostedProverProgram = sync.OnceValues(func() ([]byte, error) {
@@ -39,7 +42,7 @@ var hostedProverProgram = sync.OnceValues(func() ([]byte, error) {
 	if err := hostedSources(dir); err != nil {
 		return nil, err
 	}
-	for _, f := range []string{"rows", "setup"} {
+	for _, f := range []string{"rows", "setup", "values"} {
 		if err := os.CopyFS(filepath.Join(dir, f), os.DirFS("../../kernels/"+f)); err != nil {
 			return nil, err
 		}
@@ -53,7 +56,9 @@ var hostedProverProgram = sync.OnceValues(func() ([]byte, error) {
 #include "../../rows/select.cu"
 #include "../../setup/setup.cu"
 #include "../../setup/key.cu"
-#include "../../setup/file.cu"`, 1)
+#include "../../setup/file.cu"
+#include "../../values/values.cu"
+#include "../../values/exponents.cu"`, 1)
 	text = strings.Replace(text, "K(g2_ops)", "K(g2_ops), K("+strings.Join(proverKernels, "), K(")+")", 1)
 	if err := os.WriteFile(filepath.Join(dir, "msm/hosted/main.cc"), []byte(text), 0o644); err != nil {
 		return nil, err
@@ -214,6 +219,27 @@ func (q *hostedQuotient) run(a, b, _ gpu.Memory) (gpu.Memory, error) {
 		h[i] = fr.Element(h[i].Bits())
 	}
 	return a, q.m.do(func(d queue) error { return d.upload(a, rawBytes(append(h, fr.Element{}))) })
+}
+
+func (q *hostedQuotient) coset(a, b gpu.Memory) error {
+	g, err := fft.Generator(2 * uint64(q.n))
+	if err != nil {
+		return err
+	}
+	domain := fft.NewDomain(uint64(q.n), fft.WithShift(g))
+	for _, mem := range []gpu.Memory{a, b} {
+		v := make([]fr.Element, q.n)
+		if err := q.m.do(func(d queue) error { return d.download(rawBytes(v), mem) }); err != nil {
+			return err
+		}
+		domain.FFTInverse(v, fft.DIF)
+		domain.FFT(v, fft.DIT, fft.OnCoset())
+		slices.Reverse(v[1:]) // negated places
+		if err := q.m.do(func(d queue) error { return d.upload(mem, rawBytes(v)) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hostedBackend makes provers on the CPU's kernels.

@@ -41,6 +41,8 @@ type quotienter interface {
 	// on is the same tables for another machine of the device.
 	on(m machine) quotienter
 	run(a, b, spare gpu.Memory) (gpu.Memory, error)
+	// coset is Quotient.Coset.
+	coset(a, b gpu.Memory) error
 	bytes() int64
 	close() error
 }
@@ -185,7 +187,7 @@ func (r *standRing) copy(i int, off, n int64) error {
 
 // proofModules are the modules of a proof beside those of sums. They are loaded
 // with the key, since compiling them for a device the first time takes seconds.
-var proofModules = []string{"rows", "select", "small", "ntt", "quotient"}
+var proofModules = []string{"rows", "select", "small", "ntt", "quotient", "values"}
 
 func (m *stand) quotient(logN int, full bool) (quotienter, error) {
 	var q *Quotient

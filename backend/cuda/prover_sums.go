@@ -38,6 +38,7 @@ type proof struct {
 	number  int     // of the call's
 	witness witness // on the device
 	h       values  // coefficients
+	others  int     // rows whose product is not small, where H is computed in values
 	values  values  // as the query under way takes them
 
 	timings sync.Mutex // guards sums.Timings
@@ -97,7 +98,12 @@ func (r *round) run(ctx context.Context) error {
 	if err := r.stages(ctx, r.each(StageUpload, 0.02, p, r.upload)); err != nil {
 		return err
 	}
-	h := append(r.quotients(p), r.sliced(r.taskH(p))...)
+	var h []stage
+	if r.plan.values != nil {
+		h = r.inValues(p)
+	} else {
+		h = append(r.quotients(p), r.sliced(r.taskH(p))...)
+	}
 	others := r.sliced(r.others()...)
 	if r.plan.lanes == 1 {
 		return r.stages(ctx, append(h, others...)...)
@@ -168,15 +174,25 @@ func (r *round) upload(ctx context.Context, p *proof) error {
 	return settle(ctx, r.m) // the other lane reads it too
 }
 
-// vector is one of the three vectors of the domain's size.
+// vector is one of the three vectors.
 func (w *workspace) vector(i int) gpu.Memory {
-	return w.arena.Slice(int64(i)*aligned(w.vectors), w.vectors)
+	if i == 0 {
+		return w.arena.Slice(0, w.first)
+	}
+	return w.arena.Slice(w.at(i), w.vectors)
+}
+
+// at is where vector i begins.
+func (w *workspace) at(i int) int64 {
+	if i == 0 {
+		return 0
+	}
+	return w.first + int64(i-1)*aligned(w.vectors)
 }
 
 // behind is the arena from vector i on.
 func (w *workspace) behind(i int) gpu.Memory {
-	at := int64(i) * aligned(w.vectors)
-	return w.arena.Slice(at, w.arena.Bytes-at)
+	return w.arena.Slice(w.at(i), w.arena.Bytes-w.at(i))
 }
 
 func (r *round) evaluate(ctx context.Context, p *proof) error {

@@ -47,7 +47,7 @@ func newProver(m machine, circuit *r1cs.Compiled, limit int64, o Options) (*prov
 	}
 	p := &prover{machine: m, circuit: circuit, layout: layout, sets: newQuerySets(circuit, layout), pack: pack, closed: make(chan struct{})}
 	p.held.m = m
-	p.plan, err = newProverPlan(need{circuit.Name(), layout, p.sets, p.pack.bytes(), m.facts(), o}, limit)
+	p.plan, err = newProverPlan(need{circuit: circuit.Name(), layout: layout, members: p.sets, program: p.pack.bytes(), facts: m.facts(), Options: o}, limit)
 	return p, err
 }
 
@@ -75,10 +75,19 @@ func layoutOf(circuit *r1cs.Compiled) (*backend.Layout, *rowsPack, error) {
 // allocateKey takes the memory for the points, and brings the sets and the rows.
 func (p *prover) allocateKey(ctx context.Context) (err error) {
 	h := &p.held
-	p.key.h = list{query: StageH, curve: curveG1, n: p.layout.Shape.H}
 	p.key.l, p.key.a = newQuery(StageL, curveG1, &p.sets.l), newQuery(StageA, curveG1, &p.sets.a)
 	p.key.b1, p.key.b2 = newQuery("b_g1", curveG1, &p.sets.b), newQuery("b_g2", curveG2, &p.sets.b)
-	for _, name := range queryNames {
+	if p.plan.values != nil {
+		if err := p.allocateValues(ctx); err != nil {
+			return err
+		}
+	} else {
+		p.key.h = list{query: StageH, curve: curveG1, n: p.layout.Shape.H}
+		if err := p.allocateList(ctx, &p.key.h); err != nil {
+			return fmt.Errorf("query h: %w", err)
+		}
+	}
+	for _, name := range queryNames[1:] {
 		for _, l := range p.key.lists(name) {
 			if err := p.allocateList(ctx, l); err != nil {
 				return fmt.Errorf("query %s: %w", name, err)
@@ -128,7 +137,7 @@ func (p *prover) allocateWork() (err error) {
 	}
 	p.free = make(chan *workspace, p.plan.works)
 	for i := range p.plan.works {
-		w := &workspace{}
+		w := &workspace{area: i}
 		p.works = append(p.works, w)
 		p.free <- w
 		if err := w.open(p, i == 0); err != nil {
@@ -144,7 +153,11 @@ func (p *prover) read(ctx context.Context, key *srs.Key, progress func(float64))
 	if err != nil {
 		return err
 	}
-	r.report, r.total = progress, curveG1.point*int64(key.H.N+key.L.N+key.A.N+key.B1.N)+curveG2.point*int64(key.B2.N)
+	h := key.H.N
+	if p.plan.values != nil {
+		h = key.Values.K.N + key.Values.M.N
+	}
+	r.report, r.total = progress, curveG1.point*int64(h+key.L.N+key.A.N+key.B1.N)+curveG2.point*int64(key.B2.N)
 	if err := r.load(ctx, &p.key, key, p.sets, p.plan); err != nil {
 		return err
 	}
@@ -212,12 +225,15 @@ type workspace struct {
 	witness witness    // where the whole key is on the device
 	sizes   [3]int64   // bytes of a witness: bits, elements, inputs
 	needed  int64      // of all three
-	vectors int64      // bytes of a vector
+	first   int64      // bytes of the first vector
+	vectors int64      // bytes of each of the other two
+	area    int        // its number among the workspaces
+	split   rowsSplit  // where H is computed in values
 	opened  []machine
 }
 
 // lane is a queue of work with memory of its own. The first lane's begins with
-// three vectors of the domain's size.
+// three vectors, the last two of the domain's size.
 type lane struct {
 	m     machine
 	arena gpu.Memory
@@ -226,11 +242,14 @@ type lane struct {
 // open takes the memory that the plan has for a workspace. The first one uses the
 // prover's machine.
 func (w *workspace) open(p *prover, first bool) (err error) {
-	w.vectors = p.plan.vectors
+	w.first, w.vectors = p.plan.first, p.plan.vectors
 	if w.m, err = w.machine(p, first); err != nil {
 		return err
 	}
-	if w.arena, err = p.held.alloc(3*aligned(p.plan.vectors) + max(p.plan.scratch, sectionAlign)); err != nil {
+	if w.arena, err = p.held.alloc(p.plan.first + 2*aligned(p.plan.vectors) + max(p.plan.scratch, sectionAlign)); err != nil {
+		return err
+	}
+	if err = w.openValues(p); err != nil {
 		return err
 	}
 	w.tables, w.other = p.tables.on(w.m), w.lane

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
@@ -206,6 +207,26 @@ func (q *Quotient) runPlain(c *cuda.Context, a, b, spare cuda.Memory, s cuda.Str
 	return inOrder(steps)
 }
 
+// Coset turns the values a and b of two polynomials on the domain into their values
+// on the coset, in place: place j gets the value at g w^-j, in [0, 2r).
+func (q *Quotient) Coset(c *cuda.Context, a, b cuda.Memory, s cuda.Stream) error {
+	for _, x := range []cuda.Memory{a, b} {
+		if need := int64(q.n) * fr.Bytes; x.Bytes < need {
+			return fmt.Errorf("values on a coset of 2^%d points: a vector of %d bytes, need %d", q.logN, x.Bytes, need)
+		}
+		var err error
+		if q.fused != nil {
+			err = inOrder(append(q.fusedToCoset(c, x, s), q.dit27(c, x, chunk{fusedHalf, fusedDigit}, cuda.Memory{}, s)))
+		} else {
+			err = q.toCoset(c, x, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // toCoset turns values on the domain into values on the coset, at negated places.
 func (q *Quotient) toCoset(c *cuda.Context, x cuda.Memory, s cuda.Stream) error {
 	return inOrder([]func() error{
@@ -231,33 +252,43 @@ func inOrder(steps []func() error) error {
 func (q *Quotient) runFused(c *cuda.Context, a, b, spare cuda.Memory, s cuda.Stream) error {
 	f := q.fused
 	top, mid, low := chunk{fusedHalf, 9}, chunk{fusedDigit, 9}, chunk{0, 9}
-	dif := func(x cuda.Memory, ch, met chunk, table cuda.Memory) func() error {
-		p := passCall{chunk: ch, met: met, meets: ch != top, dst: x, src: x, dif: true, table: table}
-		return func() error { return q.pass(c, p, s) }
-	}
-	dit := func(x cuda.Memory, ch chunk, table cuda.Memory) func() error {
-		p := passCall{chunk: ch, met: ch, meets: true, dst: x, src: x, table: table}
-		return func() error { return q.pass(c, p, s) }
-	}
-	turn := func(x cuda.Memory) func() error {
-		return func() error {
-			return q.launchFused(c, "h27_turn", fusedArgs{x: x.Ptr, near: f.mid.Ptr, scale: f.toCoset.Ptr}, s)
-		}
-	}
 	none := cuda.Memory{}
-	return inOrder([]func() error{
+	return inOrder(slices.Concat([]func() error{
 		func() error {
 			return q.launchFused(c, "h27_first", fusedArgs{a: a.Ptr, b: b.Ptr, x: spare.Ptr}, s)
 		},
-		dif(spare, mid, top, none), dif(spare, low, mid, f.plainC),
-		dif(a, top, none0, none), dif(a, mid, top, none), turn(a), dit(a, mid, f.coset), dit(a, top, none),
-		dif(b, top, none0, none), dif(b, mid, top, none), turn(b), dit(b, mid, f.coset),
+		q.dif27(c, spare, mid, top, none, s), q.dif27(c, spare, low, mid, f.plainC, s),
+	}, q.fusedToCoset(c, a, s), []func() error{q.dit27(c, a, top, none, s)}, q.fusedToCoset(c, b, s), []func() error{
 		func() error { return q.middle(c, a, b, s) },
-		dif(b, mid, top, none),
+		q.dif27(c, b, mid, top, none, s),
 		func() error {
 			return q.launchFused(c, "h27_last", fusedArgs{a: b.Ptr, b: spare.Ptr, x: a.Ptr, near: f.coset.Ptr, scale: f.last.Ptr}, s)
 		},
-	})
+	}))
+}
+
+// fusedToCoset are the passes of toCoset but for the last, over the top digit.
+func (q *Quotient) fusedToCoset(c *cuda.Context, x cuda.Memory, s cuda.Stream) []func() error {
+	f := q.fused
+	top, mid := chunk{fusedHalf, fusedDigit}, chunk{fusedDigit, fusedDigit}
+	turn := fusedArgs{x: x.Ptr, near: f.mid.Ptr, scale: f.toCoset.Ptr}
+	return []func() error{
+		q.dif27(c, x, top, none0, cuda.Memory{}, s), q.dif27(c, x, mid, top, cuda.Memory{}, s),
+		func() error { return q.launchFused(c, "h27_turn", turn, s) },
+		q.dit27(c, x, mid, f.coset, s),
+	}
+}
+
+// dif27 is a pass over ch that meets the twiddles of met.
+func (q *Quotient) dif27(c *cuda.Context, x cuda.Memory, ch, met chunk, table cuda.Memory, s cuda.Stream) func() error {
+	p := passCall{chunk: ch, met: met, meets: met != none0, dst: x, src: x, dif: true, table: table}
+	return func() error { return q.pass(c, p, s) }
+}
+
+// dit27 is a pass over ch that meets its own twiddles.
+func (q *Quotient) dit27(c *cuda.Context, x cuda.Memory, ch chunk, table cuda.Memory, s cuda.Stream) func() error {
+	p := passCall{chunk: ch, met: ch, meets: true, dst: x, src: x, table: table}
+	return func() error { return q.pass(c, p, s) }
 }
 
 // none0 stands for no digit met: the first pass of a transform.

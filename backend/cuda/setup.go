@@ -22,12 +22,16 @@ type Secrets struct {
 }
 
 // Setup makes the key of a circuit from known secrets in device memory, the same
-// points as groth16.Setup, and a prover that holds it. The points stay on the device,
+// points as groth16.Setup, and a prover that holds it; h may be in values. The points stay on the device,
 // or in pinned memory where the key is streamed; the verifying key is returned.
 // While it is made, exponents take three field elements a variable and more beyond
 // the plan.
 func (b *Backend) Setup(ctx context.Context, circuit *r1cs.Compiled, s *Secrets, progress func(stage string, done float64)) (backend.Prover, *srs.VerifyingKey, error) {
-	p, err := b.open(circuit)
+	return b.setup(ctx, circuit, s, b.opt, progress)
+}
+
+func (b *Backend) setup(ctx context.Context, circuit *r1cs.Compiled, s *Secrets, o Options, progress func(string, float64)) (backend.Prover, *srs.VerifyingKey, error) {
+	p, err := b.open(circuit, o.withLists(true))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,7 +207,11 @@ func (g *generator) combine(ctx context.Context) error {
 func (g *generator) points(ctx context.Context) (*srs.VerifyingKey, error) {
 	var err error
 	bits, others := g.sets.a.points()
-	most := max(int64(g.layout.Shape.H), int64(bits), int64(others)) // l has no more
+	h, most := g.pointsH, int64(g.layout.Shape.H)
+	if v := g.plan.values; v != nil {
+		h, most = g.pointsValues, int64(v.form.Rows())
+	}
+	most = max(most, int64(bits), int64(others)) // l has no more
 	if g.selected, err = g.temp.alloc(most * fr.Bytes); err != nil {
 		return nil, err
 	}
@@ -216,7 +224,7 @@ func (g *generator) points(ctx context.Context) (*srs.VerifyingKey, error) {
 		return nil, err
 	}
 	steps := []func(context.Context) error{
-		g.pointsH,
+		h,
 		func(ctx context.Context) error { return g.query(ctx, &g.key.l, g.exponents[2], nil) },
 		func(ctx context.Context) error { return g.query(ctx, &g.key.a, g.exponents[0], &g.key.selA) },
 		func(ctx context.Context) error { return g.query(ctx, &g.key.b1, g.exponents[1], &g.key.selB) },
