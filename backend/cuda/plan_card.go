@@ -46,5 +46,5 @@ func needOn(circuit *r1cs.Compiled, f facts, o Options) (need, error) {
 	if err != nil {
 		return need{}, err
 	}
-	return need{circuit: circuit.Name(), layout: layout, members: newQuerySets(circuit, layout), program: pack.bytes(), facts: f, Options: o.imagined()}, nil
+	return need{circuit: circuit.Name(), layout: layout, members: newQuerySets(circuit, layout), program: pack.bytes(), facts: f, Options: o}, nil
 }

@@ -44,22 +44,20 @@ type Options struct {
 	// than 0 none.
 	Pinned int64
 
-	// Values says when H is computed in values.
+	// Values says when H is computed in values. Lists says of a key that is planned for
+	// that it has the lists for that; of one that is loaded or made it is known.
 	Values ValuesMode
+	Lists  bool
 
-	lists bool  // the key has the lists for that, or gets them
 	slice int64 // tests: stream in slices of so many bytes
 	room  int   // tests: rows that are listed, where H is computed in values
 }
 
 // withLists are the options for a key that has the lists K and M, or has not.
 func (o Options) withLists(has bool) Options {
-	o.lists = has
+	o.Lists = has
 	return o
 }
-
-// imagined are the options for a key that is not there.
-func (o Options) imagined() Options { return o.withLists(o.Values == ValuesAlways) }
 
 // Backend makes provers on one device.
 //
@@ -133,10 +131,9 @@ func (b *Backend) limit() (int64, error) {
 	return min(b.opt.Memory, free), err
 }
 
-// Plan is the memory that a prover of the circuit would take now, with a key that has
-// h alone unless Options.Values is [ValuesAlways].
+// Plan is the memory that a prover of the circuit would take now.
 func (b *Backend) Plan(circuit *r1cs.Compiled) (*Plan, error) {
-	p, err := b.open(circuit, b.opt.imagined())
+	p, err := b.open(circuit, b.opt)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (b *Backend) SelfTest(ctx context.Context) ([]Check, error) {
 	for _, c := range []struct {
 		name string
 		run  func(context.Context, *Backend) error
-	}{{"points of a key", testPoints}, {"a key file", testFile}, {"proof of a small circuit", testProof}} {
+	}{{"points of a key", testPoints}, {"a key file", testFile}, {"proof of a small circuit", testProof}, {"proof in values", testValues}} {
 		start := time.Now()
 		err := c.run(ctx, b)
 		out = append(out, Check{Name: c.name, Took: time.Since(start), Err: err})
@@ -41,18 +41,19 @@ func (b *Backend) SelfTest(ctx context.Context) ([]Check, error) {
 }
 
 // probe is the circuit of the self-test: bits and elements in turn, combinations
-// longer than a slice takes, a gadget in several instances, a bit of B alone.
-type probe struct{}
+// longer than a slice takes, a gadget in several instances, a bit of B alone. With
+// more instances there is a form of its quotient in values.
+type probe struct{ more int }
 
 // Name implements [r1cs.Circuit].
 func (probe) Name() string { return "probe" }
 
 // Synthesize implements [r1cs.Circuit].
-func (probe) Synthesize(s r1cs.System) {
+func (p probe) Synthesize(s r1cs.System) {
 	var none func() fr.Element
 	in := s.AllocInput(none)
 	x := s.Alloc(none)
-	for k := range 5 {
+	for k := range 5 + p.more {
 		x = s.Call(probeGroup(40*k+3), []r1cs.Var{x, in})[0]
 	}
 	s.Enforce(r1cs.V(x), r1cs.V(in), r1cs.Const(fr.NewElement(9)))
@@ -84,12 +85,25 @@ func (g probeGroup) Synthesize(s r1cs.System, ports []r1cs.Var) []r1cs.Var {
 
 // testProof compares a proof's sums with exponents.
 func testProof(ctx context.Context, b *Backend) error {
-	circuit, err := r1cs.Compile(probe{})
+	return b.testProof(ctx, probe{}, b.opt)
+}
+
+// testValues does it in values, with all rows listed and with fewer.
+func testValues(ctx context.Context, b *Backend) error {
+	o := b.opt
+	o.Values = ValuesAlways
+	few := o
+	few.room = 1
+	return errors.Join(b.testProof(ctx, probe{more: 1}, o), b.testProof(ctx, probe{more: 1}, few))
+}
+
+func (b *Backend) testProof(ctx context.Context, c probe, o Options) error {
+	circuit, err := r1cs.Compile(c)
 	if err != nil {
 		return err
 	}
 	secrets := &Secrets{Alpha: fr.NewElement(11), Beta: fr.NewElement(13), Gamma: fr.NewElement(17), Delta: fr.NewElement(19), Tau: fr.NewElement(1 << 40)}
-	p, _, err := b.Setup(ctx, circuit, secrets, nil)
+	p, _, err := b.setup(ctx, circuit, secrets, o, nil)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ const (
 // inValues is the way to compute H in values, nil where there is none or it is of no
 // use.
 func (n need) inValues() *inValues {
-	if n.Values == ValuesNever || !n.lists {
+	if n.Values == ValuesNever || !n.Lists {
 		return nil
 	}
 	c := n.layout.Counts

@@ -31,7 +31,7 @@ func valuesCircuits(t *testing.T) []*conformance.Mixed {
 
 func valuesOf(t *testing.T, circuit *r1cs.Compiled) *inValues {
 	t.Helper()
-	n, err := needOn(circuit, H200().facts(), Options{Values: ValuesAlways})
+	n, err := needOn(circuit, H200().facts(), Options{Values: ValuesAlways, Lists: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func valuesKey(t *testing.T, circuit *r1cs.Compiled) *srs.Key {
 // small, 0 for as many as there should be.
 func newValuesProver(t *testing.T, circuit *r1cs.Compiled, o Options) *prover {
 	t.Helper()
-	o.Values, o.lists = ValuesAlways, true
+	o.Values, o.Lists = ValuesAlways, true
 	m := newHostedMachine(t)
 	p, err := newProver(m, circuit, 1<<30, o)
 	if err != nil {
@@ -204,7 +204,7 @@ func TestValuesAreWanted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.lists = o.lists
+		n.Lists = o.lists
 		p, err := newProverPlan(n, 1<<40)
 		if err != nil {
 			t.Fatal(err)
@@ -293,4 +293,26 @@ func (p *prover) rowOf(t *testing.T, circuit *r1cs.Compiled, w *r1cs.Assignment)
 		t.Fatal(err)
 	}
 	return first
+}
+
+// TestHostedSelfTestValues runs the self-test's proof in values on the kernels
+// compiled for the CPU.
+func TestHostedSelfTestValues(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("seconds for the tables of multiples")
+	}
+	circuit, err := r1cs.Compile(probe{more: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, room := range []int{0, 1} {
+		p := newValuesProver(t, circuit, Options{room: room})
+		if _, _, err := made(context.Background(), p, &probeSecrets, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkProof(context.Background(), p, circuit, &probeSecrets); err != nil {
+			t.Errorf("room %d: %v", room, err)
+		}
+	}
 }

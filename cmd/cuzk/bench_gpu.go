@@ -37,6 +37,7 @@ type benchGPUFlags struct {
 	works     int
 	batch     int
 	profile   bool
+	powers    bool
 	facts     bool
 }
 
@@ -73,6 +74,7 @@ what "cuzk bench direct" prints.`,
 	cmd.Flags().IntVar(&f.batch, "batch", 0, "also time so many proofs in one call")
 	cmd.Flags().BoolVar(&f.facts, "facts", false, "print registers and memory of the prover's kernels")
 	cmd.Flags().BoolVar(&f.profile, "profile", false, "also print device times inside the sums")
+	cmd.Flags().BoolVar(&f.powers, "powers", false, "with the quotient in coefficients also where values would gain")
 	return cmd
 }
 
@@ -93,7 +95,11 @@ func benchGPU(cmd *cobra.Command, f *benchGPUFlags) (err error) {
 	defer func() { err = errors.Join(err, d.Close()) }()
 	info := d.Info()
 	u.note("%s %s, compute %d.%d, %d SMs, %d MiB", info.Name, info.UUID, info.Major, info.Minor, info.SMs, info.Memory>>20)
-	g := &gpuBench{u: u, f: f, d: d, b: gpu.New(d, gpu.Options{Memory: f.memory << 20, Lanes: f.lanes, Works: f.works})}
+	o := gpu.Options{Memory: f.memory << 20, Lanes: f.lanes, Works: f.works}
+	if f.powers {
+		o.Values = gpu.ValuesNever
+	}
+	g := &gpuBench{u: u, f: f, d: d, b: gpu.New(d, o)}
 	if err := g.selfTest(ctx); err != nil {
 		return err
 	}
@@ -136,7 +142,7 @@ func (g *gpuBench) selfTest(ctx context.Context) error {
 	if !g.f.facts {
 		return nil
 	}
-	facts, err := g.d.Facts("rows", "select", "setup", "key")
+	facts, err := g.d.Facts("rows", "select", "setup", "key", "values", "exponents")
 	if err != nil {
 		return err
 	}

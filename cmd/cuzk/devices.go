@@ -243,7 +243,7 @@ func (g *machineGPUs) try(cmd *cobra.Command, u *ui, f *devicesFlags, d cuda.Dev
 		l.Kernels, l.failed = err.Error(), true
 		return nil
 	}
-	b := gpu.New(dev, gpu.Options{})
+	b := gpu.New(dev, gpu.Options{Lists: f.plan.values})
 	defer func() { err = errors.Join(err, b.Close(), dev.Close()) }()
 	l.load(b)
 	if f.selfTest && !l.failed {

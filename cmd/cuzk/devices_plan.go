@@ -17,12 +17,14 @@ type planFlags struct {
 	circuit string
 	memory  int64
 	sms     int
+	values  bool
 }
 
 func (f *planFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.circuit, "plan", "", "print the memory plan of this `circuit`'s key, for example porep-32GiB")
 	cmd.Flags().Int64Var(&f.memory, "memory", 0, "with --plan: for a device that may use so many `MiB`; none need be there")
 	cmd.Flags().IntVar(&f.sms, "sms", 0, "with --memory: `number` of multiprocessors (default: an H200's 132)")
+	cmd.Flags().BoolVar(&f.values, "values", false, "with --plan: for a key that has its quotient in values")
 	_ = cmd.RegisterFlagCompletionFunc("plan", completeCircuits(0))
 }
 
@@ -35,6 +37,8 @@ func (f *planFlags) check() error {
 		return usageError("--memory and --sms are positive numbers")
 	case f.memory != 0 && f.circuit == "":
 		return usageError("--memory goes with --plan")
+	case f.values && f.circuit == "":
+		return usageError("--values goes with --plan")
 	case f.sms != 0:
 		return usageError("--sms goes with --plan and --memory")
 	}
@@ -54,7 +58,7 @@ func (f *planFlags) forCard(cmd *cobra.Command, c *circuitFlag) (*planLine, erro
 	if f.sms > 0 {
 		card.SMs = f.sms
 	}
-	return planOf(gpu.PlanOn(compiled, card, f.memory<<20, gpu.Options{}))
+	return planOf(gpu.PlanOn(compiled, card, f.memory<<20, gpu.Options{Lists: f.values}))
 }
 
 // planned plans for a device that is there, with what is free now.
