@@ -26,7 +26,7 @@ func (b *Backend) SelfTest(ctx context.Context) ([]Check, error) {
 	for _, c := range []struct {
 		name string
 		run  func(context.Context, *Backend) error
-	}{{"points of a key", testPoints}, {"a key file", testFile}, {"proof of a small circuit", testProof}, {"proof in values", testValues}} {
+	}{{"points of a key", testPoints}, {"a key file", testFile}, {"proof of a small circuit", testProof}, {"proof in values", testInValues}} {
 		start := time.Now()
 		err := c.run(ctx, b)
 		out = append(out, Check{Name: c.name, Took: time.Since(start), Err: err})
@@ -88,8 +88,8 @@ func testProof(ctx context.Context, b *Backend) error {
 	return b.testProof(ctx, probe{}, b.opt)
 }
 
-// testValues does it in values, with all rows listed and with fewer.
-func testValues(ctx context.Context, b *Backend) error {
+// testInValues does it in values, with all rows listed and with fewer.
+func testInValues(ctx context.Context, b *Backend) error {
 	o := b.opt
 	o.Values = ValuesAlways
 	few := o

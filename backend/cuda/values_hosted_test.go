@@ -156,9 +156,9 @@ func adverse(c *conformance.Mixed, circuit *r1cs.Compiled) []*r1cs.Assignment {
 	return append(different(c, circuit), ones, minus)
 }
 
-// TestHostedValues compares the sums of proofs in values with their definitions, with
+// TestHostedInValues compares the sums of proofs in values with their definitions, with
 // room for all rows that are not small, for some and for one.
-func TestHostedValues(t *testing.T) {
+func TestHostedInValues(t *testing.T) {
 	t.Parallel()
 	for _, c := range valuesCircuits(t) {
 		for _, room := range []int{0, 40, 1} {
