@@ -179,7 +179,7 @@ type frailDaemon struct {
 	calls *client.Client
 }
 
-func startFrail(t *testing.T, env ...string) *frailDaemon {
+func startFrail(t *testing.T, program string, env ...string) *frailDaemon {
 	t.Helper()
 	keys, err := windowKeys()
 	if err != nil {
@@ -191,7 +191,7 @@ func startFrail(t *testing.T, env ...string) *frailDaemon {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	d := &frailDaemon{t: t, dir: dir, keys: keys, log: &stdbytes.Buffer{}, sd: startSystemd(t, filepath.Join(dir, "notify"))}
-	d.cmd = &exec.Cmd{Path: os.Args[0], Stderr: d.log, Args: []string{"cuzk-frail", "daemon", "--listen", "unix://" + dir + "/clients", "--admin-listen", "",
+	d.cmd = &exec.Cmd{Path: os.Args[0], Stderr: d.log, Args: []string{program, "daemon", "--listen", "unix://" + dir + "/clients", "--admin-listen", "",
 		"--state-dir", filepath.Join(dir, "state"), "--params-dir", keys, "--insecure"},
 		Env: append(os.Environ(), append(env, "NOTIFY_SOCKET="+dir+"/notify", frailEnv+"="+filepath.Join(dir, "broke"))...)}
 	if err := d.cmd.Start(); err != nil {
@@ -276,11 +276,12 @@ func (d *frailDaemon) end() {
 
 // story is what an event log tells.
 type story struct {
-	starts, restarts int
-	sound            int            // proofs of the sound card before the first restart
-	ended            map[string]int // completed, by request
-	card             string         // states of the frail card
-	why              string         // it was lost
+	starts, restarts int               // restarts for an illegal address
+	broke            int               // proofs that failed for one
+	sound, onCPU     int               // proofs of the sound card before the first restart, and of the processor
+	ended            map[string]int    // completed, by request
+	states           map[string]string // that a device went through
+	why              string            // a device was lost
 }
 
 func (d *frailDaemon) story() story {
@@ -290,7 +291,7 @@ func (d *frailDaemon) story() story {
 		d.t.Fatal(err)
 	}
 	defer f.Close()
-	s := story{ended: map[string]int{}}
+	s := story{ended: map[string]int{}, states: map[string]string{}}
 	for from := json.NewDecoder(f); ; {
 		var r event.Record
 		if err := from.Decode(&r); err != nil {
@@ -304,20 +305,38 @@ func (d *frailDaemon) story() story {
 }
 
 func (s *story) take(r *event.Record) {
-	switch {
-	case r.Type == event.DaemonStarted:
+	illegal := strings.Contains(r.Reason, "CUDA_ERROR_ILLEGAL_ADDRESS")
+	switch r.Type {
+	case event.DaemonStarted:
 		s.starts++
-	case r.Type == event.DaemonRestarts && r.Device == "GPU-a-frail" && strings.Contains(r.Reason, "CUDA_ERROR_ILLEGAL_ADDRESS"):
-		s.restarts++
-	case r.Type == event.JobEnded && r.Outcome == "completed":
-		s.ended[r.Request]++
-	case r.Type == event.StageEnded && r.Stage == event.Prove && r.Device == "GPU-b-sound" && r.Failure == "" && s.starts == 1:
-		s.sound++
-	case r.Type == event.DeviceState && r.Device == "GPU-a-frail":
-		s.card = strings.TrimSpace(s.card + " " + r.State)
+	case event.DaemonRestarts:
+		if illegal {
+			s.restarts++
+		}
+	case event.JobEnded:
+		if r.Outcome == "completed" {
+			s.ended[r.Request]++
+		}
+	case event.DeviceState:
+		s.states[r.Device] = strings.TrimSpace(s.states[r.Device] + " " + r.State)
 		if r.State == "lost" {
 			s.why = r.Reason
 		}
+	case event.StageEnded:
+		s.proof(r, illegal)
+	}
+}
+
+func (s *story) proof(r *event.Record, illegal bool) {
+	switch {
+	case r.Stage != event.Prove:
+	case illegal:
+		s.broke++
+	case r.Failure != "":
+	case r.Device == "cpu":
+		s.onCPU++
+	case r.Device == "GPU-b-sound" && s.starts == 1:
+		s.sound++
 	}
 }
 
@@ -328,11 +347,11 @@ func TestDaemonStartsAnew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes a key and proofs")
 	}
-	d := startFrail(t)
+	d := startFrail(t, "cuzk-frail")
 	d.proveAll()
 	s := d.story()
-	if s.starts != 2 || s.restarts != 1 || s.card != "in-service reopening in-service" {
-		t.Errorf("%d starts, %d restarts, the card was %s", s.starts, s.restarts, s.card)
+	if card := s.states["GPU-a-frail"]; s.starts != 2 || s.restarts != 1 || s.broke != 1 || card != "in-service reopening in-service" {
+		t.Errorf("%d starts, %d restarts, %d broke, the card was %s", s.starts, s.restarts, s.broke, card)
 	}
 	if s.sound == 0 {
 		t.Error("the other card's proof was cut off")
@@ -348,11 +367,11 @@ func TestDaemonStartsAnewNotForEver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes a key and proofs")
 	}
-	d := startFrail(t, alwaysFrail+"=1", "CUZK_GPUS_RESTARTS_PER_HOUR=1")
+	d := startFrail(t, "cuzk-frail", alwaysFrail+"=1", "CUZK_GPUS_RESTARTS_PER_HOUR=1")
 	d.proveAll()
 	s := d.story()
-	if s.starts != 2 || s.restarts != 1 || s.card != "in-service reopening in-service reopening lost" {
-		t.Errorf("%d starts, %d restarts, the card was %s", s.starts, s.restarts, s.card)
+	if card := s.states["GPU-a-frail"]; s.starts != 2 || s.restarts != 1 || s.broke != 2 || card != "in-service reopening in-service reopening lost" {
+		t.Errorf("%d starts, %d restarts, %d broke, the card was %s", s.starts, s.restarts, s.broke, card)
 	}
 	if !strings.Contains(s.why, "1 restarts within an hour") || !strings.Contains(s.why, "CUDA_ERROR_ILLEGAL_ADDRESS") {
 		t.Errorf("lost since %s", s.why)

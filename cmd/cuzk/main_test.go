@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(shared{m}, map[string]func(){"cuzk": main, "cuzk-frail": frailMain})
+	testscript.Main(shared{m}, map[string]func(){"cuzk": main, "cuzk-frail": frailMain, "cuzk-spoilt": spoilMain})
 }
 
 // shared gives the tests a folder that is removed when they have ended.
