@@ -8,7 +8,7 @@ import (
 // LoadAll is LoadTimed without the times.
 func (b *Backend) LoadAll() error { _, err := b.LoadTimed(); return err }
 
-// LoadTimed loads every kernel that is used on the device, which makes the driver
+// LoadTimed loads every kernel of proofs and keys on the device, which makes the driver
 // compile those that are not in its cache. They stay loaded until
 // backend and device are closed. The times are those of the modules.
 func (b *Backend) LoadTimed() ([]gpu.ModuleTime, error) {
@@ -27,7 +27,8 @@ func (b *Backend) LoadTimed() ([]gpu.ModuleTime, error) {
 	return append(times, more...), err
 }
 
-// loadOthers loads all modules but those of sums that are not loaded yet.
+// loadOthers loads all modules but those of sums that are not loaded yet, and but
+// that of points, which no proof needs.
 func (d *Device) loadOthers() (times []gpu.ModuleTime, err error) {
 	names, err := kernels.Names()
 	if err != nil {
@@ -37,7 +38,7 @@ func (d *Device) loadOthers() (times []gpu.ModuleTime, err error) {
 		var images []gpu.Image
 		for _, name := range names {
 			_, sums := sumModules[name]
-			if _, has := d.modules[name]; has || sums {
+			if _, has := d.modules[name]; has || sums || name == pointsModule {
 				continue
 			}
 			ptx, err := kernels.PTX(name)

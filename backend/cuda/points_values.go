@@ -1,0 +1,315 @@
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
+	"golang.org/x/sync/errgroup"
+
+	forms "cuzk/backend/values"
+	gpu "cuzk/cuda"
+)
+
+// Stages of [Backend.Values] as progress names them.
+const (
+	StageConvert = "convert"
+	StageCheck   = "check"
+)
+
+// ValuesBytes is the device memory that [Backend.Values] takes for a form: two vectors
+// of Jacobian points and a launch's work.
+func ValuesBytes(f *forms.Form) int64 {
+	return 2*int64(f.N())*jacobianBytes + pointVectorsBytes(f.LogN, pointsPiece)
+}
+
+// Values makes the lists K and M of a form from the list h of a key, f.N() - 1 points,
+// and hands them to the sink as a file has them, first those of K, then the first rows
+// points of M: package [cuzk/backend/values] says what they are. progress, which may
+// be nil, gets a part of the work.
+//
+// The device must have ValuesBytes free, the host two vectors of f.N() elements.
+// Nobody has looked at the result: see CheckValues.
+func (b *Backend) Values(ctx context.Context, h PointSource, f *forms.Form, rows int, sink RawSink, progress func(done float64)) error {
+	m, err := b.valuesStand(f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(valuesOn(ctx, m, pointsPiece, h, f, rows, sink, progress), m.close())
+}
+
+// PointSource is a list of points of G1 as a key file has them, 96 bytes each.
+type PointSource = pointSource
+
+func (b *Backend) valuesStand(f *forms.Form) (*stand, error) {
+	free, err := b.limit()
+	if err != nil {
+		return nil, err
+	}
+	if need := ValuesBytes(f); free < need {
+		return nil, fmt.Errorf("%w: points of 2^%d places take %d MiB of device %s, %d are free", gpu.ErrOutOfMemory, f.LogN, need>>20, b.dev.info.UUID, free>>20)
+	}
+	return b.stand()
+}
+
+// valuesOn is Values on a machine with so many multiplications a launch.
+func valuesOn(ctx context.Context, m machine, piece int64, h pointSource, f *forms.Form, rows int, sink RawSink, progress func(float64)) error {
+	if rows < 1 || rows > f.Rows() {
+		return fmt.Errorf("%d rows for a form of %d", rows, f.Rows())
+	}
+	v, err := newPointVectors(m, f.LogN, piece)
+	if v == nil {
+		return err
+	}
+	c := &converter{pointVectors: v, form: f, h: h, rows: rows}
+	if err == nil {
+		err = c.run(ctx, sink, progress)
+	}
+	if err = errors.Join(err, v.free()); err != nil {
+		return fmt.Errorf("quotient in values: %w", err)
+	}
+	return nil
+}
+
+// converter does with points what forms.Form.FromPowers does with their exponents.
+type converter struct {
+	*pointVectors
+	form *forms.Form
+	h    pointSource
+	rows int
+
+	x, y gpu.Memory // vectors
+	z2   []fr.Element
+	out  *outbox
+}
+
+func (c *converter) run(ctx context.Context, sink RawSink, progress func(float64)) (err error) {
+	for _, to := range []*gpu.Memory{&c.x, &c.y} {
+		if *to, err = c.vector(); err != nil {
+			return err
+		}
+	}
+	c.dry = true // counts what there is to do
+	if err := c.lists(ctx); err != nil {
+		return err
+	}
+	c.dry, c.report = false, progress
+	if c.out, err = newOutbox(c.m, c.raw.Bytes); err != nil {
+		return err
+	}
+	return errors.Join(c.stream(ctx, sink), c.out.close())
+}
+
+// stream makes points while the sink takes those before.
+func (c *converter) stream(parent context.Context, sink RawSink) error {
+	g, ctx := errgroup.WithContext(parent)
+	g.Go(func() error {
+		defer close(c.out.full)
+		return c.lists(ctx)
+	})
+	g.Go(func() error {
+		for s := range c.out.full {
+			if err := sink.Raw(s.data); err != nil {
+				return err
+			}
+			c.out.empty <- s.slot
+		}
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return parent.Err()
+}
+
+// lists is the whole way: x holds the transforms, y what came of them. The names are
+// those of package values.
+func (c *converter) lists(ctx context.Context) error {
+	s, u := int64(c.form.Points()), int64(c.form.Unused())
+	for _, step := range []func() error{
+		func() error { return c.correlate(ctx, c.n()-1) },
+		func() error { return c.sparseR(ctx) },
+		func() error { return c.correlate(ctx, u) },
+		func() error { one := fr.One(); return c.addMultiples(ctx, c.y, s, c.x, 1, u, &one, true) },
+		func() error { return c.sum(ctx) },
+		func() error { return c.transform(ctx, c.y, true, false, c.spans()) },
+		func() error { return c.emitK(ctx) },
+		func() error { return c.transform(ctx, c.x, false, false, c.whole()) },
+		func() error { return c.emitM(ctx) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if c.dry {
+		return nil
+	}
+	return c.finite()
+}
+
+// correlate sets x to the correlation of Z2 with the first points of h: number k of it
+// lies at -k.
+func (c *converter) correlate(ctx context.Context, points int64) error {
+	if err := c.clear(c.x, 0, c.n()); err != nil {
+		return err
+	}
+	if err := c.load(ctx, points); err != nil {
+		return err
+	}
+	if err := c.transform(ctx, c.x, false, false, c.whole()); err != nil {
+		return err
+	}
+	if err := c.multiplyAll(ctx, c.x, c.valuesOfZ2); err != nil {
+		return err
+	}
+	return c.transform(ctx, c.x, false, true, c.whole())
+}
+
+// valuesOfZ2 are those on the domain, over n, in the order of a transform.
+func (c *converter) valuesOfZ2() []fr.Element {
+	if c.z2 == nil {
+		n := c.form.N()
+		c.z2 = make([]fr.Element, n)
+		var inv fr.Element
+		inv.SetUint64(uint64(n)).Inverse(&inv)
+		for i, z := range c.form.Z2() {
+			c.z2[i].Mul(&z, &inv)
+		}
+		fft.NewDomain(uint64(n)).FFT(c.z2, fft.DIF)
+	}
+	return c.z2
+}
+
+// load puts points of h at their negated places.
+func (c *converter) load(ctx context.Context, points int64) error {
+	if c.dry {
+		return nil
+	}
+	mask := uint32(c.n() - 1)
+	for from := int64(0); from < points; from += c.piece {
+		n := min(c.piece, points-from)
+		if err := c.read(ctx, c.h, from, n); err != nil {
+			return err
+		}
+		err := c.each(ctx, 0, n, 0, func(s *steps, at, n int64) {
+			s.launch("points_load", perPoint(int(n)), c.affine, uint32(n), uint32(from), uint32(1), mask, c.x)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.finite()
+}
+
+// read brings points of a list to the device, affine, and counts the bad ones.
+func (v *pointVectors) read(ctx context.Context, h pointSource, from, n int64) error {
+	size := curveG1.point
+	raw := v.raw.Slice(0, n*size)
+	if err := v.m.send(ctx, raw, func(dst []byte, off int64) error { return h.CopyRaw(dst, int(from+off/size)) }); err != nil {
+		return err
+	}
+	return enqueue(v.m, func(s *steps) { s.launch("key_g1", perPoint(int(n)), raw, uint32(n), v.affine, v.bad) })
+}
+
+// finite reads the count of bad points.
+func (v *pointVectors) finite() error {
+	var n [4]byte
+	err := v.m.do(func(q queue) error { return q.download(n[:], v.bad) })
+	if bad := binary.LittleEndian.Uint32(n[:]); err == nil && bad > 0 {
+		err = fmt.Errorf("%d points are infinite or have no form of points", bad)
+	}
+	return err
+}
+
+// sparseR sets the first |S| points of y to r: r_e = Σ (Z_S)_d·y_(d-e-1) over the
+// terms of degree d > e.
+func (c *converter) sparseR(ctx context.Context) error {
+	for i, t := range c.form.Terms() { // the first is the highest
+		d := int64(t.Degree)
+		// Number d-e-1 of the correlation is at e+1-d.
+		if err := c.addMultiples(ctx, c.y, 0, c.x, c.n()+1-d, d, &t.Value, i == 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sum sets x to r + Z_S·q, with r and then q in y, and leaves r alone in y.
+func (c *converter) sum(ctx context.Context) error {
+	s, u, one := int64(c.form.Points()), int64(c.form.Unused()), fr.One()
+	if err := c.clear(c.x, 0, c.n()); err != nil {
+		return err
+	}
+	if err := c.addMultiples(ctx, c.x, 0, c.y, 0, s, &one, true); err != nil {
+		return err
+	}
+	for _, t := range c.form.Terms() {
+		if err := c.addMultiples(ctx, c.x, int64(t.Degree), c.y, s, u, &t.Value, false); err != nil {
+			return err
+		}
+	}
+	return c.clear(c.y, s, c.n())
+}
+
+// spans is where a transform has the values on S.
+func (c *converter) spans() (out []pointSpan) {
+	for _, p := range c.form.Parts {
+		depth := c.logN - p.Log
+		from := bits.Reverse32(uint32(p.From)) >> (32 - depth) // no part is everything
+		out = append(out, pointSpan{int64(from) << p.Log, p.Log})
+	}
+	return out
+}
+
+// emitK weighs the values on S and hands them out.
+func (c *converter) emitK(ctx context.Context) error {
+	if c.dry {
+		return c.each(ctx, 0, int64(c.form.Points()), costOwn, nil)
+	}
+	w := c.form.WeightsK()
+	for _, p := range c.form.Parts {
+		if err := c.emit(ctx, c.y, p.From, c.logN-p.Log, w[:1<<p.Log]); err != nil {
+			return fmt.Errorf("list K: %w", err)
+		}
+		w = w[1<<p.Log:]
+	}
+	return nil
+}
+
+// emitM is emitK for the values on the rows.
+func (c *converter) emitM(ctx context.Context) error {
+	if c.dry {
+		return c.each(ctx, 0, int64(c.rows), costOwn, nil)
+	}
+	if err := c.emit(ctx, c.x, 0, 0, c.form.WeightsM()[:c.rows]); err != nil {
+		return fmt.Errorf("list M: %w", err)
+	}
+	return nil
+}
+
+// emit hands out the values from, from + 2^shift, ..., each times a weight.
+func (c *converter) emit(ctx context.Context, mem gpu.Memory, from, shift int, w []fr.Element) error {
+	for done := int64(0); done < int64(len(w)); done += c.piece {
+		n := min(c.piece, int64(len(w))-done)
+		if err := c.m.send(ctx, c.scalars.Slice(0, n*fr.Bytes), bytesOf(rawBytes(w[done:done+n]))); err != nil {
+			return err
+		}
+		err := c.each(ctx, 0, n, costOwn, func(s *steps, _, n int64) {
+			s.launch("points_gather", perPoint(int(n)), mem, uint32(c.logN), uint32(from)+uint32(done)<<shift, uint32(shift), uint32(n), c.points)
+			s.launch("points_scale_each", perPoint(int(n)), flat.args(c.points, 0, n, c.scalars)...)
+			s.launch("points_affine", perPoint(int((n+affineShare-1)/affineShare)), c.points, uint32(n), c.affine)
+			s.launch("file_g1", perPoint(int(n)), c.affine, uint32(n), c.raw, c.bad)
+		})
+		if err == nil {
+			err = c.out.put(ctx, c.raw.Slice(0, n*curveG1.point))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
