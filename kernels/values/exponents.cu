@@ -3,6 +3,10 @@
 #include "../setup/power.cuh"
 #include "form.cuh"
 
+// Products stand in many places here and are made once a key: one copy of the code
+// keeps the module small.
+__device__ __noinline__ fr_t times(fr_t a, fr_t b) { return fr_mul(a, b); }
+
 // A sequence whose ratio of elements j+1 and j is (x_j - top) turn / (x_j - low) with
 // x_j = start step^j.
 struct sequence_t {
@@ -10,7 +14,7 @@ struct sequence_t {
 };
 
 // What element j is multiplied by, and what it is divided by, to be the next one.
-__device__ __forceinline__ fr_t over_of(const sequence_t* k, const fr_t& x) { return fr_mul(fr_sub(x, k->top), k->turn); }
+__device__ __forceinline__ fr_t over_of(const sequence_t* k, const fr_t& x) { return times(fr_sub(x, k->top), k->turn); }
 __device__ __forceinline__ fr_t under_of(const sequence_t* k, const fr_t& x) { return fr_sub(x, k->low); }
 
 // A thread's chunk of the sequence: its first element, and the end of the ratios.
@@ -22,7 +26,7 @@ __device__ __forceinline__ chunk_t chunk_of(const sequence_t* k, uint64_t n, uin
     chunk_t c;
     c.from = global_id() * chunk;
     c.to = c.from + chunk < n - 1 ? c.from + chunk : n - 1;
-    c.x = fr_mul(k->start, fr_pow(k->step, c.from));
+    c.x = times(k->start, fr_pow(k->step, c.from));
     return c;
 }
 
@@ -33,9 +37,9 @@ extern "C" __global__ void __launch_bounds__(256) values_chunks(const sequence_t
     chunk_t c = chunk_of(k, n, chunk);
     fr_t over = fr_set_one(), under = over, step = k->step;
     for (uint64_t j = c.from; j < c.to; j++) {
-        over = fr_mul(over, over_of(k, c.x));
-        under = fr_mul(under, under_of(k, c.x));
-        c.x = fr_mul(c.x, step);
+        over = times(over, over_of(k, c.x));
+        under = times(under, under_of(k, c.x));
+        c.x = times(c.x, step);
     }
     fr_store(products + 2 * global_id(), over);
     fr_store(products + 2 * global_id() + 1, under);
@@ -51,16 +55,16 @@ extern "C" __global__ void __launch_bounds__(256)
     fr_t y = fr_load(starts + 2 * global_id()), under = fr_load(starts + 2 * global_id() + 1), step = k->step;
     for (uint64_t j = c.from; j < c.to; j++) {
         fr_store(out + j, y);
-        y = fr_mul(y, over_of(k, c.x));
-        c.x = fr_mul(c.x, step);
+        y = times(y, over_of(k, c.x));
+        c.x = times(c.x, step);
     }
     // The last element of all has no ratio, so no turn above.
-    if (c.to == n - 1 && c.to < c.from + chunk) fr_store(out + c.to, fr_mul(y, under));
+    if (c.to == n - 1 && c.to < c.from + chunk) fr_store(out + c.to, times(y, under));
     fr_t back = fr_inv(step);
     for (uint64_t j = c.to; j > c.from; j--) {
-        c.x = fr_mul(c.x, back);
-        under = fr_mul(under, under_of(k, c.x));
-        fr_store(out + j - 1, fr_mul(fr_load(out + j - 1), under));
+        c.x = times(c.x, back);
+        under = times(under, under_of(k, c.x));
+        fr_store(out + j - 1, times(fr_load(out + j - 1), under));
     }
 }
 
@@ -90,17 +94,17 @@ struct way_t {
         }
     }
     __device__ __forceinline__ void next(const form_t* f) {
-        x = fr_mul(x, step);
+        x = times(x, step);
 #pragma unroll
         for (int p = 0; p < MAX_PARTS; p++)
-            if (p < f->parts) y[p] = fr_mul(y[p], z[p]);
+            if (p < f->parts) y[p] = times(y[p], z[p]);
     }
     // Z_S(x) without the factor of one part.
     __device__ __forceinline__ fr_t vanish(const exponents_t* k, const form_t* f, uint32_t without) const {
         fr_t d = fr_set_one();
 #pragma unroll
         for (int p = 0; p < MAX_PARTS; p++)
-            if (p < f->parts && p != without) d = fr_mul(d, fr_sub(y[p], k->level[p]));
+            if (p < f->parts && p != without) d = times(d, fr_sub(y[p], k->level[p]));
         return d;
     }
     // Turns round.
@@ -121,12 +125,12 @@ __device__ __forceinline__ void divided(const exponents_t* k, const form_t* f, c
     uint64_t t = global_id(), width = global_size();
     if (t >= n) return;
     way_t w;
-    w.x = fr_mul(first, fr_pow(unit, t)), w.step = fr_pow(unit, width);
+    w.x = times(first, fr_pow(unit, t)), w.step = fr_pow(unit, width);
     w.powers(f);
     fr_t p = fr_set_one();
     for (; t < n; t += width) {
         fr_store(out + t, p);
-        p = fr_mul(p, fr_mul(w.vanish(k, f, without), fr_sub(k->tau, w.x)));
+        p = times(p, times(w.vanish(k, f, without), fr_sub(k->tau, w.x)));
         w.next(f);
     }
     fr_t inv = fr_inv(p);
@@ -134,8 +138,8 @@ __device__ __forceinline__ void divided(const exponents_t* k, const form_t* f, c
     while (t >= width) {
         t -= width;
         w.next(f);
-        fr_store(out + t, fr_mul(fr_mul(inv, fr_load(out + t)), fn(w, t)));
-        inv = fr_mul(inv, fr_mul(w.vanish(k, f, without), fr_sub(k->tau, w.x)));
+        fr_store(out + t, times(times(inv, fr_load(out + t)), fn(w, t)));
+        inv = times(inv, times(w.vanish(k, f, without), fr_sub(k->tau, w.x)));
     }
 }
 
@@ -144,15 +148,15 @@ extern "C" __global__ void __launch_bounds__(256)
     values_points(const exponents_t* k, const form_t* f, uint32_t part, uint32_t n, const fr_t* z2, fr_t* out) {
     uint32_t from = f->from[part], stride = f->stride[part];
     fr_t scale = k->part[part];
-    divided(k, f, fr_mul(k->g, fr_pow(k->omega, from)), fr_pow(k->omega, 1ul << stride), n, part, out + f->first[part],
-            [&](const way_t& w, uint64_t t) { return fr_mul(fr_mul(scale, w.x), fr_load(z2 + from + (t << stride))); });
+    divided(k, f, times(k->g, fr_pow(k->omega, from)), fr_pow(k->omega, 1ul << stride), n, part, out + f->first[part],
+            [&](const way_t& w, uint64_t t) { return times(times(scale, w.x), fr_load(z2 + from + (t << stride))); });
 }
 
 // The n exponents of the list M. z2 has 1/Z2 on the rows.
 extern "C" __global__ void __launch_bounds__(256)
     values_rows(const exponents_t* k, const form_t* f, uint32_t n, const fr_t* z2, fr_t* out) {
     divided(k, f, fr_set_one(), k->omega, n, MAX_PARTS, out, [&](const way_t& w, uint64_t i) {
-        fr_t d = fr_sub(fr_mul(k->top, fr_load(z2 + i)), w.vanish(k, f, MAX_PARTS));
-        return fr_mul(fr_mul(k->rows, w.x), d);
+        fr_t d = fr_sub(times(k->top, fr_load(z2 + i)), w.vanish(k, f, MAX_PARTS));
+        return times(times(k->rows, w.x), d);
     });
 }
