@@ -37,6 +37,9 @@ In place of a request, --c1 takes a phase-1 output (C1) as it lies on an operato
 disk, bare or in Curio's wrapper, with the miner it is of; and --snap takes the
 partition proofs of a SnapDeals update with its commitments in hex or as CIDs.
 
+With --daemon another process proves. If it is restarted meanwhile, the same
+request is sent again, which finds the job that it was.
+
 The key comes from --params-dir: the published one, or, with --insecure, one that
 "cuzk params setup" made.
 
@@ -54,8 +57,8 @@ gives its witness away; they are for tests, together with --insecure.`,
     --comm-r-old bagboea4... --comm-r-new bagboea4... --comm-d-new baga6ea4... \
     -o proof.bin
 
-  # by a daemon
-  cuzk prove request.json --daemon 127.0.0.1:9820 -o proof.bin
+  # by a daemon; asked again, the same job
+  cuzk prove request.json --daemon 127.0.0.1:9820 --id sector-7 -o proof.bin
 
   # a test proof as hex on the terminal
   cuzk prove request.json --insecure --params-dir ./keys --format hex`,
@@ -120,9 +123,6 @@ func (f *proveFlags) check() error {
 	if f.json && f.out == "-" {
 		return usageError("--json needs the proof in a file: add -o FILE")
 	}
-	if f.remote.addr != "" && (f.statement.c1 != "" || len(f.statement.snap) > 0 || f.fixedR != "" || f.keys.insecure) {
-		return usageError("--daemon goes with a REQUEST alone: the daemon has its own keys and randomness")
-	}
 	_, err := f.encoded(nil)
 	return err
 }
@@ -139,7 +139,11 @@ type proofReport struct {
 
 func prove(cmd *cobra.Command, f *proveFlags, args []string) error {
 	u := newUI(cmd)
-	if err := f.check(); err != nil {
+	err := f.remote.check(cmd)
+	if err == nil {
+		err = f.check()
+	}
+	if err != nil {
 		return err
 	}
 	rnd, err := f.blinder(u)

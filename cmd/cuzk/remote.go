@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"cuzk/api/cuzkv1"
 	"cuzk/client"
@@ -53,11 +57,35 @@ func remoteError(err error, addr string) error {
 }
 
 // remoteFlags say which daemon is to prove.
-type remoteFlags struct{ addr, token string }
+type remoteFlags struct{ addr, token, id string }
 
 func (f *remoteFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.addr, "daemon", "", "have the daemon at this `address` prove: host:port, unix:///path or https://host:port")
 	cmd.Flags().StringVar(&f.token, "token-file", "", "`file` with the daemon's secret, if it wants one")
+	cmd.Flags().StringVar(&f.id, "id", "", "with --daemon: request `id`; the same id and request is one job, a proof that is there already is fetched")
+}
+
+// check refuses what does not go together.
+func (f *remoteFlags) check(cmd *cobra.Command) error {
+	for _, name := range []string{"token-file", "id"} {
+		if f.addr == "" && cmd.Flags().Changed(name) {
+			return usageError("--%s goes with --daemon", name)
+		}
+	}
+	for _, name := range []string{"params-dir", "circuit-dir", "cache-dir", "insecure", "c1", "snap", "fixed-r", "fixed-s"} {
+		if f.addr != "" && cmd.Flags().Changed(name) {
+			return usageError("--daemon goes with a REQUEST, not with --%s: the daemon has its own keys and randomness", name)
+		}
+	}
+	return nil
+}
+
+// requestID names the request for a partition.
+func (f *remoteFlags) requestID(k int) string {
+	if k == 0 {
+		return f.id
+	}
+	return fmt.Sprintf("%s-%d", f.id, k)
 }
 
 // readToken reads the secret of a file; empty without one.
@@ -70,6 +98,41 @@ func readToken(path string) (string, error) {
 		return "", badInput(fmt.Errorf("token file: %w", err))
 	}
 	return token, nil
+}
+
+// A daemon that was there may be away for a restart, for awayLimit; it is looked for
+// every awayPause. A request that it does not take is sent again, resends times.
+const (
+	awayLimit = 2 * time.Minute
+	awayPause = 500 * time.Millisecond
+	resends   = 5
+)
+
+// proveOne asks for one proof, under an id, so that asking again is the same job.
+func (f *remoteFlags) proveOne(ctx context.Context, u *ui, c *client.Client, m *cuzkv1.SubmitProofRequest) ([]byte, error) {
+	if _, err := c.API().GetStatus(ctx, &cuzkv1.GetStatusRequest{}); err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		p, err := c.Prove(ctx, m)
+		if status.Code(err) != codes.Unavailable || try == resends || !f.answers(ctx, u, c) {
+			return p.Proof, err
+		}
+	}
+}
+
+// answers waits a moment, and then until the daemon answers. It tells whether it does.
+func (f *remoteFlags) answers(ctx context.Context, u *ui, c *client.Client) bool {
+	for away := time.Duration(0); ; away += awayPause {
+		time.Sleep(awayPause)
+		_, err := c.API().GetStatus(ctx, &cuzkv1.GetStatusRequest{})
+		if err == nil || ctx.Err() != nil || away > awayLimit {
+			return err == nil
+		}
+		if away == 0 {
+			u.note("the daemon at %s is away; the same request is sent again when it is back", f.addr)
+		}
+	}
 }
 
 // prove has the daemon prove a request file. Partitions of a WindowPoSt are
@@ -87,18 +150,21 @@ func (f *remoteFlags) prove(ctx context.Context, st *stages, path string) (proof
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if f.id == "" {
+		f.id = "prove-" + rand.Text()
+	}
 	c, err := client.Dial(f.addr, client.Options{Token: token})
 	if err != nil {
 		return nil, usageError("--daemon: %v", err)
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	err = st.watch().Run("daemon", func() (string, error) {
-		for _, r := range rs {
-			p, err := c.Prove(ctx, submitted(r, ""))
+		for k, r := range rs {
+			p, err := f.proveOne(ctx, st.u, c, submitted(r, f.requestID(k)))
 			if err != nil {
 				return "", remoteError(err, f.addr)
 			}
-			proof = append(proof, p.Proof...)
+			proof = append(proof, p...)
 		}
 		return fmt.Sprintf("%d bytes from %s", len(proof), f.addr), nil
 	})
