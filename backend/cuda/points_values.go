@@ -179,7 +179,7 @@ func (c *converter) valuesOfZ2() []fr.Element {
 		for i, z := range c.form.Z2() {
 			c.z2[i].Mul(&z, &inv)
 		}
-		fft.NewDomain(uint64(n)).FFT(c.z2, fft.DIF)
+		fft.NewDomain(uint64(n), fft.WithoutPrecompute()).FFT(c.z2, fft.DIF)
 	}
 	return c.z2
 }
