@@ -273,6 +273,20 @@ func TestWrongValuesAreNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	w, v := p.works[0], p.plan.values
+	for _, kernel := range []string{"values_split", "values_products", "values_gather"} {
+		m, points := w.m, w.listed(v, curveG1.point, p.key.k.mem)
+		if err := p.machine.do(func(q queue) error {
+			return errors.Join(q.fill(w.scalars(v), 0), q.fill(points, 0)) // nothing is left of the last proof
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.m = skipping{m, kernel}
+		if err := prove(); !errors.Is(err, groth16.ErrSelfCheck) {
+			t.Errorf("without %s: %v", kernel, err)
+		}
+		w.m = m
+	}
 	if err := prove(); err != nil {
 		t.Errorf("after the faults: %v", err)
 	}
