@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,9 +42,9 @@ func remoteError(err error, addr string) error {
 	switch {
 	case errors.As(err, &f):
 	case client.Busy(err):
-		return hint(err, "is a daemon at %s? \"cuzk status\" shows what it does", addr)
+		return hint(spoken(err), "is a daemon at %s? \"cuzk status\" shows what it does", addr)
 	default:
-		return err
+		return spoken(err)
 	}
 	text := errors.New(f.Message)
 	switch job.Failure(f.Class) {
@@ -54,6 +56,21 @@ func remoteError(err error, addr string) error {
 		return fmt.Errorf("%w: %w", groth16.ErrSelfCheck, text)
 	}
 	return fmt.Errorf("%s: %w", f.Class, text)
+}
+
+// spoken is a gRPC error without what only programs want to know.
+func spoken(err error) error {
+	var s interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &s) || errors.Is(err, context.Canceled) || s.GRPCStatus().Code() == codes.Canceled {
+		return err
+	}
+	text := s.GRPCStatus().Message()
+	if _, quoted, ok := strings.Cut(text, "connection error: desc = "); ok {
+		if plain, err := strconv.Unquote(quoted); err == nil {
+			return fmt.Errorf("no daemon answers: %s", strings.TrimPrefix(plain, "transport: Error while dialing: "))
+		}
+	}
+	return fmt.Errorf("the daemon: %s", text)
 }
 
 // remoteFlags say which daemon is to prove.
