@@ -169,7 +169,7 @@ func (v *inValues) check(key *srs.Key) error {
 		return fmt.Errorf("key %s has no quotient in values", key.Path)
 	}
 	if k, m := key.Values.K.N, key.Values.M.N; k != v.form.Points() || m != v.rows {
-		return fmt.Errorf("key %s has a quotient in values with %d and %d points, the circuit needs %d and %d", key.Path, k, m, v.form.Points(), v.rows)
+		return fmt.Errorf("key %s has a quotient in values with %d and %d points, the circuit needs %d and %d: make the lists again", key.Path, k, m, v.form.Points(), v.rows)
 	}
 	return nil
 }

@@ -41,5 +41,21 @@ func TestValuesOnACard(t *testing.T) {
 			t.Fatal(err)
 		}
 		sameSums(t, "in values", got, want)
+		for _, l := range []*list{&p.key.k, &p.key.m} {
+			flipped := func() {
+				data := fetch(t, p.machine, l.mem, l.bytes())
+				for i := 0; i < len(data); i += int(curveG1.point) {
+					data[i] ^= 2
+				}
+				if err := p.machine.do(func(q queue) error { return q.upload(l.mem, data) }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			flipped()
+			if got, err = p.Sums(ctx, ws[:1], nil); err != nil || got[0].H == want[0].H {
+				t.Errorf("a bit of every point of %s flipped: the same sum, %v", l.query, err)
+			}
+			flipped()
+		}
 	}
 }
