@@ -33,19 +33,14 @@ __device__ __forceinline__ fp_t endomorphism_beta() {
              0x3636b766u, 0x241b6160u, 0x051ba4abu}};
 }
 
-// Products outside the loop are calls: the code of the kernels would double.
-__device__ __noinline__ fp_t called_mul(fp_t a, fp_t b) { return lazy_mul(a, b); }
-
-__device__ __noinline__ fp_t called_sqr(fp_t a) { return lazy_sqr(a); }
-
 // acc is 2P for a P with Z = 1; it becomes P on the curve where 2P is affine.
 __device__ __forceinline__ void multiples_begin(multiples_t& t, g1_jac& acc, const g1_jac& p) {
-    fp_t zz = called_sqr(acc.z);
+    fp_t zz = jac_sqr(acc.z);
     fp_store(&t.twice_x, acc.x);
     fp_store(&t.twice_y, acc.y);
-    fp_store(&t.scale, called_mul(acc.z, p.z));
-    acc.x = called_mul(p.x, zz);
-    acc.y = called_mul(p.y, called_mul(acc.z, zz));
+    fp_store(&t.scale, jac_mul(acc.z, p.z));
+    acc.x = jac_mul(p.x, zz);
+    acc.y = jac_mul(p.y, jac_mul(acc.z, zz));
     acc.z = fp_set_one();
     fp_store(&t.x[0][0], acc.x);
     fp_store(&t.y[0], acc.y);
@@ -58,15 +53,15 @@ __device__ __forceinline__ void multiples_finish(multiples_t& t) {
     for (int k = 3; k >= 0; k--) {
         fp_t x = fp_load(&t.x[0][k]);
         if (k < 3) {
-            z = called_mul(z, fp_load(&t.ratio[k]));
-            fp_t zz = called_sqr(z);
-            x = called_mul(x, zz);
+            z = jac_mul(z, fp_load(&t.ratio[k]));
+            fp_t zz = jac_sqr(z);
+            x = jac_mul(x, zz);
             fp_store(&t.x[0][k], x);
-            fp_store(&t.y[k], called_mul(fp_load(&t.y[k]), called_mul(z, zz)));
+            fp_store(&t.y[k], jac_mul(fp_load(&t.y[k]), jac_mul(z, zz)));
         }
-        fp_store(&t.x[1][k], called_mul(x, beta));
+        fp_store(&t.x[1][k], jac_mul(x, beta));
     }
-    fp_store(&t.scale, called_mul(fp_load(&t.scale), z));
+    fp_store(&t.scale, jac_mul(fp_load(&t.scale), z));
 }
 
 // The multiple of p that the program's steps 0, 1, ... make. One loop makes the
@@ -97,7 +92,7 @@ __device__ __forceinline__ g1_jac multiply(const g1_jac& p, const Program& progr
         multiples_finish(t);
         acc = jac_infinity();
     }
-    acc.z = called_mul(acc.z, fp_load(&t.scale));
+    acc.z = jac_mul(acc.z, fp_load(&t.scale));
     return acc;
 }
 

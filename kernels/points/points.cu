@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // Points times the scalars of their parts: steps has one program a part, from that of
 // the first item on, or one for all.
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(128, 4)
     points_scale(g1_jac* v, uint64_t from, uint32_t n, uint32_t base, uint32_t lg_lanes, uint32_t lg_stride, uint32_t lg_block,
                  uint32_t lg_part, uint32_t parts, uint32_t first, const uint16_t* steps, uint32_t one) {
     uint64_t i = global_id();
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(128, 3)
 }
 
 // Points times scalars of their own, Montgomery form, in the order of the items.
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(128, 4)
     points_scale_each(g1_jac* v, uint64_t from, uint32_t n, uint32_t base, uint32_t lg_lanes, uint32_t lg_stride, uint32_t lg_block,
                       uint32_t lg_part, uint32_t parts, uint32_t first, const fr_t* scalars) {
     uint64_t i = global_id();
@@ -158,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(128) points_affine(const g1_jac* v,
     for (uint64_t i = first; i < n && count < AFFINE_SHARE; i += width, count++) {
         fp_t z = fp_load(&v[i].z);
         fp_store(&before[count], all);
-        if (!fp_is_zero(z)) all = lazy_mul(all, z);
+        if (!fp_is_zero(z)) all = jac_mul(all, z);
     }
     fp_t inverse = fp_inv(lazy_exact(all));
 #pragma unroll 1
@@ -167,10 +167,10 @@ extern "C" __global__ void __launch_bounds__(128) points_affine(const g1_jac* v,
         g1_jac p = jac_load(v + i);
         g1_affine a = affine_infinity<fp_t>();
         if (!jac_infinite(p)) {
-            fp_t z = lazy_mul(inverse, fp_load(&before[count])), zz = lazy_sqr(z);
-            inverse = lazy_mul(inverse, p.z);
-            a.x = lazy_exact(lazy_mul(p.x, zz));
-            a.y = lazy_exact(lazy_mul(p.y, lazy_mul(z, zz)));
+            fp_t z = jac_mul(inverse, fp_load(&before[count])), zz = jac_sqr(z);
+            inverse = jac_mul(inverse, p.z);
+            a.x = lazy_exact(jac_mul(p.x, zz));
+            a.y = lazy_exact(jac_mul(p.y, jac_mul(z, zz)));
         }
         point_store(out + i, a);
     }
