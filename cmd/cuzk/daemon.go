@@ -114,6 +114,9 @@ func serveUntilEnd(cmd *cobra.Command, l *config.Loaded, log *slog.Logger, again
 	abort, end := abortOnSecond(u)
 	defer end()
 	log.Info("daemon starts", "version", cuzk.ThisBuild().String(), "state_dir", l.StateDir(), "params_dir", l.ParamsDir(), "config", l.File)
+	if err := vacant(l); err != nil {
+		return err
+	}
 	o, err := daemonOptions(l, log)
 	if err != nil {
 		return err

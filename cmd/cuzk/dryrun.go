@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
+	"time"
 
 	"cuzk/daemon"
 	"cuzk/internal/config"
@@ -41,7 +43,12 @@ func dryRun(u *ui, l *config.Loaded) error {
 		rows = append(rows, []string{"  INSECURE", "keys whose secrets everybody knows are permitted"})
 	}
 	for _, a := range o.Accelerators {
-		rows = append(rows, []string{"device", fmt.Sprintf("%s, %s, %v", a.ID, a.Name, a.Memory)})
+		row := fmt.Sprintf("%s, %s, %v", a.ID, a.Name, a.Memory)
+		if a.Lost != "" {
+			row += ", LOST"
+			err = errors.Join(err, fmt.Errorf("device %s is lost: %s", a.ID, a.Lost))
+		}
+		rows = append(rows, []string{"device", row})
 		if a.Close != nil {
 			err = errors.Join(err, a.Close())
 		}
@@ -70,16 +77,39 @@ func keyNames(o daemon.Options) (there, missing string) {
 	return strings.Join(a, " "), strings.Join(b, " ")
 }
 
-// free tells whether an address can be listened on.
+// vacant tells at once what would keep the daemon from starting after cards were
+// opened and kernels compiled: addresses or a state directory that another one has.
+func vacant(l *config.Loaded) error {
+	err := usable(l.StateDir())
+	for _, address := range []string{l.Daemon.Listen, l.Daemon.AdminListen} {
+		if err == nil {
+			err = free(address)
+		}
+	}
+	return daemonError(err)
+}
+
+// free tells whether an address can be listened on. A socket file may be left from
+// before; then nobody answers there.
 func free(text string) error {
 	if text == "" {
 		return nil
 	}
 	a, err := config.ParseAddress(text)
-	if err != nil || a.Network == "unix" { // a socket file may be left from before
+	if err != nil {
 		return err
 	}
+	if a.Network == "unix" {
+		c, err := net.DialTimeout(a.Network, a.Address, time.Second)
+		if err != nil {
+			return nil
+		}
+		return badInput(errors.Join(fmt.Errorf("socket %s is in use: is another daemon running?", a.Address), c.Close()))
+	}
 	l, err := net.Listen(a.Network, a.Address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return badInput(fmt.Errorf("address %s is in use: is another daemon running? %w", text, err))
+	}
 	if err != nil {
 		return badInput(fmt.Errorf("listen on %s: %w", text, err))
 	}
