@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -29,8 +30,13 @@ func digestFile(ctx context.Context, f *os.File, size int64, progress Progress) 
 	if err != nil {
 		return "", err
 	}
+	return hashFile(ctx, f, h, 0, size, progress)
+}
+
+// hashFile computes the first 16 bytes of a hash of an open file, from an offset on.
+func hashFile(ctx context.Context, f *os.File, h hash.Hash, from, size int64, progress Progress) (string, error) {
 	buf := make([]byte, min(digestChunk, max(size, 1)))
-	for done := int64(0); done < size; {
+	for done := from; done < size; {
 		if err := ctx.Err(); err != nil {
 			return "", fmt.Errorf("digest %s: %w", f.Name(), err)
 		}
@@ -56,6 +62,21 @@ func unexpected(err error) error {
 // digest returns the digest of an open file, from memory where the file is the
 // same as when it was last read, and otherwise by reading it.
 func (o Options) digest(ctx context.Context, f *os.File) (string, error) {
+	return o.remembered(f, func(size int64) (string, error) { return digestFile(ctx, f, size, o.Progress) })
+}
+
+// digestFrom is the first half of the BLAKE2b-256 of what comes after a header, with
+// the same memory.
+func (o Options) digestFrom(ctx context.Context, f *os.File, from int64) (string, error) {
+	h, err := blake2b.New256(nil)
+	if err != nil {
+		return "", err
+	}
+	return o.remembered(f, func(size int64) (string, error) { return hashFile(ctx, f, h, from, size, o.Progress) })
+}
+
+// remembered is the digest of an open file, of which one kind is kept.
+func (o Options) remembered(f *os.File, read func(size int64) (string, error)) (string, error) {
 	before, err := stampOf(f)
 	if err != nil {
 		return "", err
@@ -64,7 +85,7 @@ func (o Options) digest(ctx context.Context, f *os.File) (string, error) {
 	if d, ok := memory.find(before); ok {
 		return d, nil
 	}
-	d, err := digestFile(ctx, f, before.Size, o.Progress)
+	d, err := read(before.Size)
 	if err != nil {
 		return "", err
 	}

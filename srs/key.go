@@ -147,7 +147,7 @@ func (k *Key) Changed() error {
 	if !now.sameContent(k.stamp) {
 		return fmt.Errorf("%w: %s was changed while it was in use; load the key again", ErrCorrupt, k.Path)
 	}
-	return nil
+	return k.Values.changed()
 }
 
 // Close ends the mapping. Queries must not be read afterwards.
@@ -155,7 +155,7 @@ func (k *Key) Close() error {
 	if k.file == nil {
 		return nil
 	}
-	err := errors.Join(unix.Munmap(k.data), k.file.Close())
+	err := errors.Join(unix.Munmap(k.data), k.file.Close(), k.Values.close())
 	k.file = nil
 	return err
 }

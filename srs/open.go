@@ -37,7 +37,8 @@ func (o Options) warn(err error) {
 // Open opens the proving key of a circuit in a directory: the official one, or,
 // with Insecure and no official one there, the insecure one. The first opening
 // of an official key reads the whole file for its digest: a minute for 40 GB, more
-// on a slow disk (0.7 GB/s a core, BenchmarkDigest).
+// on a slow disk (0.7 GB/s a core, BenchmarkDigest). [Values] beside the key come with
+// it; those that do not fit it or are damaged are left out, with a warning.
 //
 // Errors: [ErrKeyMissing], [ErrCorrupt], [ErrNotOfficial], the context's.
 func Open(ctx context.Context, dir, circuit string, o Options) (*Key, error) {
@@ -53,6 +54,7 @@ func Open(ctx context.Context, dir, circuit string, o Options) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load key %s from %s: %w", id, found.Path, err)
 	}
+	k.attachValues(ctx, o)
 	return k, nil
 }
 
@@ -76,6 +78,7 @@ func OpenFile(ctx context.Context, path string, o Options) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load key %s: %w", path, err)
 	}
+	k.attachValues(ctx, o)
 	return k, nil
 }
 

@@ -21,13 +21,13 @@ const (
 	Verified   State = "verified"   // the digest is the published one
 	Mismatch   State = "mismatch"   // another digest: damaged, or of another setup
 	InsecureOK State = "insecure"   // a well-formed key whose secrets are known
-	Malformed  State = "malformed"  // an insecure key that is not whole
+	Malformed  State = "malformed"  // an insecure key, or values, that are not whole
 )
 
 // Row is one key file, as a list shows it.
 type Row struct {
 	ID        ID
-	Part      string // Params or VK
+	Part      string // Params, VK or ValuesPart
 	File      string // base name
 	State     State
 	Bytes     int64     // size on disk, 0 if missing
@@ -140,6 +140,9 @@ func insecureRows(dir string) ([]Row, error) {
 func Check(ctx context.Context, dir string, r Row, o Options) (Row, error) {
 	if r.State == Missing || r.State == WrongSize {
 		return r, nil
+	}
+	if r.Part == ValuesPart {
+		return checkValues(ctx, dir, r, o)
 	}
 	if r.Insecure() {
 		return checkInsecure(ctx, dir, r, o)
