@@ -20,8 +20,11 @@ v28-..., and a manifest inside this program knows the digest of each.
 
 A file called insecure-... is a key of which somebody knows the secrets and can
 forge proofs. Such keys are for tests and demonstrations and are used only with
---insecure.`,
-	}, newParamsListCmd(), newParamsCheckCmd(), newParamsFetchCmd(), newParamsSetupCmd())
+--insecure.
+
+NAME.values is a second form of a list of a key, with which GPUs prove faster; "cuzk
+params prepare" makes it.`,
+	}, newParamsListCmd(), newParamsCheckCmd(), newParamsFetchCmd(), newParamsSetupCmd(), newParamsPrepareCmd())
 }
 
 func newParamsListCmd() *cobra.Command {
@@ -31,7 +34,7 @@ func newParamsListCmd() *cobra.Command {
 		Use:   "list [CIRCUIT...]",
 		Short: "Show which keys are there",
 		Long: `List shows a line for each part of each published key, and for each insecure key
-that is there. It looks at names and sizes and reads no key, so it is quick. SIZE
+and each file of values that is there. It looks at names and sizes and reads no key, so it is quick. SIZE
 is that of the whole file, there or not.
 
 States:
@@ -122,6 +125,11 @@ func listKeys(u *ui, keys *keyFlags, names []string) ([]srs.Row, error) {
 	if err != nil {
 		return nil, keys.hint(err)
 	}
+	second, err := srs.ListValues(keys.dir, keys.options(u))
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, second...)
 	if len(names) > 0 {
 		rows = slices.DeleteFunc(rows, func(r srs.Row) bool { return !slices.Contains(names, r.ID.String()) })
 	}
@@ -189,6 +197,9 @@ func verdict(r srs.Row) string {
 	case srs.WrongSize:
 		return fmt.Sprintf("wrong size, %d bytes instead of %d", r.Bytes, r.Want)
 	case srs.Mismatch:
+		if r.Part == srs.ValuesPart {
+			return "damaged, digest " + r.Digest + "; \"cuzk params prepare --again\" makes it anew"
+		}
 		return fmt.Sprintf("mismatch, digest %s instead of %s", r.Digest, r.Published.Digest)
 	}
 	return string(r.State)
@@ -239,7 +250,7 @@ func dash(s string) string {
 // keyLine is the JSON form of a row.
 type keyLine struct {
 	Circuit         string `json:"circuit"`
-	Part            string `json:"part"` // params or vk
+	Part            string `json:"part"` // params, vk or values
 	State           string `json:"state"`
 	Insecure        bool   `json:"insecure"`
 	File            string `json:"file"`
