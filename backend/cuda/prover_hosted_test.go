@@ -5,13 +5,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
@@ -107,23 +110,32 @@ func startHosted(t testing.TB, program []byte) *hosted {
 	if err := os.WriteFile(name, program, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(name)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, in, out := startPiped(t, name)
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
 	d := &hosted{in: in, out: bufio.NewReader(out), calls: map[string]int{}}
 	d.fact = facts{sms: 2, shared: 99 << 10, opsBlocks: map[string]int{"g1_ops": 1, "g2_ops": 1}}
 	return d
+}
+
+// startPiped starts a program that was just written. A child that another test starts
+// at the moment may hold it open for writing until it runs its own program.
+func startPiped(t testing.TB, name string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
+	t.Helper()
+	for {
+		cmd = exec.Command(name)
+		cmd.Stderr = os.Stderr
+		var err [3]error
+		in, err[0] = cmd.StdinPipe()
+		out, err[1] = cmd.StdoutPipe()
+		err[2] = cmd.Start()
+		if !errors.Is(err[2], syscall.ETXTBSY) {
+			if err := errors.Join(err[:]...); err != nil {
+				t.Fatal(err)
+			}
+			return cmd, in, out
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // do lets one goroutine at a time to the program.

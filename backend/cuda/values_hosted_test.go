@@ -12,6 +12,7 @@ import (
 	"cuzk/backend/conformance"
 	gpu "cuzk/cuda"
 	"cuzk/groth16"
+	"cuzk/internal/testutil"
 	"cuzk/r1cs"
 	"cuzk/srs"
 )
@@ -328,5 +329,40 @@ func TestHostedSelfTestValues(t *testing.T) {
 		if err := checkProof(context.Background(), p, circuit, &probeSecrets); err != nil {
 			t.Errorf("room %d: %v", room, err)
 		}
+	}
+}
+
+// TestPlansInValues plans update-32GiB with the lists for cards of usual sizes, one
+// assignment at a time and two: a plan is never over its cap, and from 64 GiB on in
+// values, also in the memory that the plan with h takes.
+func TestPlansInValues(t *testing.T) {
+	t.Parallel()
+	testutil.Slow(t, "a circuit of full size is compiled")
+	n := needOf(t, "update-32GiB", h200)
+	n.Lists = true
+	for _, works := range []int{1, 2} {
+		n.Works = works
+		for _, gib := range []int64{16, 48, 64, 80, 96, 141} {
+			limit := gib<<30 - 500<<20
+			p, err := newProverPlan(n, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Total() > limit {
+				t.Errorf("%d GiB, %d at a time: the plan takes %d MiB", gib, works, p.Total()>>20)
+			}
+			if inValues, resident := p.values != nil, p.Slice == 0; inValues != (resident && gib > 48) {
+				t.Errorf("%d GiB, %d at a time: in values %t\n%s", gib, works, inValues, p)
+			}
+		}
+	}
+	n.Lists = false
+	powers, err := newProverPlan(n, unlimited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Lists = true
+	if p, err := newProverPlan(n, powers.Total()); err != nil || p.values == nil || p.works != powers.works || p.lanes != powers.lanes {
+		t.Errorf("in the memory of the plan with h: %v\n%s", err, p)
 	}
 }
