@@ -260,9 +260,6 @@ type pointSpan struct {
 	lg   int
 }
 
-// whole is all places.
-func (v *pointVectors) whole() []pointSpan { return []pointSpan{{0, v.logN}} }
-
 // blocksAt is the blocks of 2^lgBlock that hold the spans, each once.
 func blocksAt(spans []pointSpan, lgBlock int) (out []pointBlocks) {
 	for _, s := range spans {
@@ -278,9 +275,26 @@ func blocksAt(spans []pointSpan, lgBlock int) (out []pointBlocks) {
 	return out
 }
 
-// transform runs all stages for the values at the spans; backward, with all values.
-func (v *pointVectors) transform(ctx context.Context, mem gpu.Memory, coset, backward bool, spans []pointSpan) error {
-	list := v.stages(coset, backward, spans)
+// residue is a vector modulo x^(n/2^depth) - C, that of block 0 at a depth of the
+// transform with or without coset. spans is where its values are wanted.
+type residue struct {
+	coset bool
+	depth int
+	spans []pointSpan
+}
+
+// cyclic is all values on the domain.
+func (v *pointVectors) cyclic() residue { return residue{spans: []pointSpan{{0, v.logN}}} }
+
+// half is modulo x^(n/2) - i, with a square root i of -1.
+func (v *pointVectors) half() residue {
+	return residue{coset: true, depth: 1, spans: []pointSpan{{0, v.logN - 1}}}
+}
+
+// transform runs all stages; backward, with the values at all spans, it leaves the
+// points times their number.
+func (v *pointVectors) transform(ctx context.Context, mem gpu.Memory, r residue, backward bool) error {
+	list := v.stages(r, backward)
 	for i := range list {
 		if backward {
 			i = len(list) - 1 - i
@@ -293,21 +307,21 @@ func (v *pointVectors) transform(ctx context.Context, mem gpu.Memory, coset, bac
 }
 
 // stages lists the steps of a forward transform in order.
-func (v *pointVectors) stages(coset, backward bool, spans []pointSpan) (out []func(context.Context, gpu.Memory) error) {
+func (v *pointVectors) stages(r residue, backward bool) (out []func(context.Context, gpu.Memory) error) {
 	add := func(g pointStage) {
 		out = append(out, func(ctx context.Context, mem gpu.Memory) error { return v.run(ctx, mem, g) })
 	}
 	body := v.logN - tailLog
-	for depth := 0; depth < body; {
-		g := pointStage{depth: depth, lgRadix: 2 - (body-depth)%2, coset: coset, backward: backward, lgBlock: v.logN - depth, lgLanes: -1}
-		for _, g.blocks = range blocksAt(spans, g.lgBlock) {
+	for depth := r.depth; depth < body; {
+		g := pointStage{depth: depth, lgRadix: 2 - (body-depth)%2, coset: r.coset, backward: backward, lgBlock: v.logN - depth, lgLanes: -1}
+		for _, g.blocks = range blocksAt(r.spans, g.lgBlock) {
 			add(g)
 		}
 		depth += g.lgRadix
 	}
-	small := blocksAt(spans, tailLog)
+	small := blocksAt(r.spans, tailLog)
 	for _, b := range small {
-		out = append(out, func(ctx context.Context, mem gpu.Memory) error { return v.twist(ctx, mem, coset, backward, b) })
+		out = append(out, func(ctx context.Context, mem gpu.Memory) error { return v.twist(ctx, mem, r.coset, backward, b) })
 	}
 	for depth := 0; depth < tailLog; {
 		g := pointStage{depth: depth, lgRadix: 2 - (tailLog-depth)%2, backward: backward, lgBlock: tailLog - depth, blocks: pointBlocks{0, 1 << depth}}
@@ -331,14 +345,17 @@ func (v *pointVectors) twist(ctx context.Context, mem gpu.Memory, coset, backwar
 	})
 }
 
-// multiplyAll multiplies point i by scalar i of the host.
-func (v *pointVectors) multiplyAll(ctx context.Context, mem gpu.Memory, scalars func() []fr.Element) error {
+// multiplyAll multiplies point i by scalar i of the host, n of them.
+func (v *pointVectors) multiplyAll(ctx context.Context, mem gpu.Memory, n int64, scalars func() ([]fr.Element, error)) error {
 	if v.dry {
-		return v.each(ctx, 0, v.n(), costOwn, nil)
+		return v.each(ctx, 0, n, costOwn, nil)
 	}
-	k := scalars()
-	for from := int64(0); from < v.n(); from += v.piece {
-		to := min(from+v.piece, v.n())
+	k, err := scalars()
+	if err != nil {
+		return err
+	}
+	for from := int64(0); from < n; from += v.piece {
+		to := min(from+v.piece, n)
 		if err := v.m.send(ctx, v.scalars.Slice(0, (to-from)*fr.Bytes), bytesOf(rawBytes(k[from:to]))); err != nil {
 			return err
 		}
@@ -352,9 +369,16 @@ func (v *pointVectors) multiplyAll(ctx context.Context, mem gpu.Memory, scalars 
 	return nil
 }
 
-// addMultiples adds k times src[from + i] to dst[to + i], i < n, numbers taken modulo
-// the vectors' length; or it puts it there, where set.
-func (v *pointVectors) addMultiples(ctx context.Context, dst gpu.Memory, to int64, src gpu.Memory, from, n int64, k *fr.Element, set bool) error {
+// pointRun is points of a vector from a place on, or back from it. Places are taken
+// modulo the vector's length.
+type pointRun struct {
+	mem      gpu.Memory
+	at       int64
+	backward bool
+}
+
+// addMultiples adds k times n points to others; or it puts them there, where set.
+func (v *pointVectors) addMultiples(ctx context.Context, dst, src pointRun, n int64, k *fr.Element, set bool) error {
 	mask, one := uint32(v.n()-1), k.IsOne()
 	cost := costShared
 	if one {
@@ -365,11 +389,15 @@ func (v *pointVectors) addMultiples(ctx context.Context, dst gpu.Memory, to int6
 		}
 	}
 	return v.each(ctx, 0, n, cost, func(s *steps, at, n int64) {
-		s.launch("points_move", perPoint(int(n)), v.points, uint32(0), mask, src, uint32(from+at)&mask, mask, uint32(0), uint32(0), uint32(n))
+		from := src.at + at
+		if src.backward {
+			from = src.at - at
+		}
+		s.launch("points_move", perPoint(int(n)), v.points, uint32(0), mask, src.mem, uint32(from)&mask, mask, word(src.backward), uint32(0), uint32(n))
 		if !one {
 			s.launch("points_scale", perPoint(int(n)), flat.args(v.points, 0, n, v.steps, uint32(1))...)
 		}
-		s.launch("points_move", perPoint(int(n)), dst, uint32(to+at)&mask, mask, v.points, uint32(0), mask, uint32(0), word(!set), uint32(n))
+		s.launch("points_move", perPoint(int(n)), dst.mem, uint32(dst.at+at)&mask, mask, v.points, uint32(0), mask, uint32(0), word(!set), uint32(n))
 	})
 }
 

@@ -47,7 +47,7 @@ func largeTransform(t *testing.T, v *pointVectors) {
 		t.Fatal(err)
 	}
 	mem := v.put(t, k)
-	if err := v.transform(ctx, mem, true, false, v.whole()); err != nil {
+	if err := v.transform(ctx, mem, residue{coset: true, spans: v.cyclic().spans}, false); err != nil {
 		t.Fatal(err)
 	}
 	fft.NewDomain(uint64(v.n()), fft.WithShift(g)).FFT(k, fft.DIF, fft.OnCoset())
@@ -107,15 +107,15 @@ func BenchmarkPoints(b *testing.B) {
 		"shared": func() error {
 			return v.run(ctx, mem, pointStage{depth: 14, lgRadix: 2, lgBlock: 8, lgLanes: -1, blocks: pointBlocks{0, 1 << 14}, coset: true})
 		},
-		"own": func() error { return v.multiplyAll(ctx, mem, func() []fr.Element { return k }) },
-		"one": func() error { return v.addMultiples(ctx, mem, 0, mem, 0, v.n(), &one[0], true) },
+		"own": func() error { return v.multiplyAll(ctx, mem, v.n(), func() ([]fr.Element, error) { return k, nil }) },
+		"one": func() error { return v.addMultiples(ctx, pointRun{mem: mem}, pointRun{mem: mem}, v.n(), &one[0], true) },
 		"pairs": func() error {
 			return v.pairs(ctx, mem, pointStage{lgBlock: 22, lgLanes: -1, blocks: pointBlocks{0, 1}}, 21)
 		},
 		"quarters": func() error {
 			return v.quarters(ctx, mem, pointStage{lgRadix: 2, lgBlock: 22, lgLanes: -1, blocks: pointBlocks{0, 1}})
 		},
-		"all": func() error { return v.transform(ctx, mem, false, false, v.whole()) },
+		"all": func() error { return v.transform(ctx, mem, v.cyclic(), false) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -130,6 +130,61 @@ func BenchmarkPoints(b *testing.B) {
 	}
 }
 
+// BenchmarkPointsLarge times the same on a vector of 2^27 points, and says how long the
+// conversion of update-32GiB takes by that.
+func BenchmarkPointsLarge(b *testing.B) {
+	const logN, rows = 27, 81049504
+	m := cardMachine(b)
+	v := vectorsOn(b, m, logN, pointsPiece)
+	mem := fillWithPoints(b, v)
+	ctx, shared := context.Background(), 0.0
+	depth := pointStage{depth: 14, lgRadix: 2, lgBlock: logN - 14, lgLanes: -1, blocks: pointBlocks{0, 1 << 12}, coset: true}
+	lanes := pointStage{depth: 3, lgRadix: 2, lgBlock: 2, lgLanes: 19, blocks: pointBlocks{0, 8}}
+	for _, x := range []struct {
+		name  string
+		items int
+		run   func() error
+	}{
+		{"factors", 3 << 23, func() error { return v.factors(ctx, mem, depth) }},
+		{"factors of lanes", 21 << 19, func() error { return v.factors(ctx, mem, lanes) }},
+		{"quarters", 1 << 23, func() error { return v.quarters(ctx, mem, depth) }},
+		{"pairs", 1 << 24, func() error { return v.pairs(ctx, mem, depth, depth.lgBlock-1) }},
+		{"own", 31 << 19, func() error { return v.twist(ctx, mem, false, false, pointBlocks{0, 1 << 19}) }},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := x.run(); err != nil {
+					b.Fatal(err)
+				}
+				if err := settle(ctx, m); err != nil {
+					b.Fatal(err)
+				}
+			}
+			each := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(x.items)
+			b.ReportMetric(each, "ns/item")
+			if x.name == "factors" {
+				shared = each
+			}
+		})
+	}
+	b.Logf("a conversion of %d rows is %.1f s", rows, shared*workOf(b, v, rows)/1e9)
+}
+
+// workOf is how many multiplications by shared scalars a conversion is worth.
+func workOf(b testing.TB, v *pointVectors, rows int) float64 {
+	b.Helper()
+	f, err := forms.New(rows, v.logN)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dry := *v
+	dry.dry = true
+	if err := (&converter{pointVectors: &dry, form: f, rows: rows}).lists(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	return dry.all
+}
+
 // fillWithPoints makes a vector of some thousand different points.
 func fillWithPoints(b testing.TB, v *pointVectors) (mem gpu.Memory) {
 	b.Helper()
@@ -141,7 +196,7 @@ func fillWithPoints(b testing.TB, v *pointVectors) (mem gpu.Memory) {
 	p := bls12381.BatchScalarMultiplicationG1(&g, pad(nil, 1<<12, 6))
 	for from := int64(0); from < v.n(); from += int64(len(p)) {
 		err := enqueueWith(v.m, v.affine, rawBytes(p), func(s *steps) {
-			s.launch("points_load", perPoint(len(p)), v.affine, uint32(len(p)), uint32(from), uint32(0), uint32(v.n()-1), mem)
+			s.launch("points_load", perPoint(len(p)), v.affine, uint32(len(p)), uint32(from), mem)
 		})
 		if err != nil {
 			b.Fatal(err)

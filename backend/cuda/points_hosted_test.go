@@ -101,7 +101,7 @@ func (v *pointVectors) put(t testing.TB, k []fr.Element) gpu.Memory {
 	for from := int64(0); from < int64(len(p)); from += v.piece {
 		n := min(v.piece, int64(len(p))-from)
 		err := enqueueWith(v.m, v.affine, rawBytes(p[from:from+n]), func(s *steps) {
-			s.launch("points_load", perPoint(int(n)), v.affine, uint32(n), uint32(from), uint32(0), uint32(len(p)-1), mem)
+			s.launch("points_load", perPoint(int(n)), v.affine, uint32(n), uint32(from), mem)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func testMultiples(t *testing.T, m machine, logN int, piece int64) {
 		want[i].Mul(&k[i], &p[i])
 	}
 	mem := v.put(t, p)
-	if err := v.multiplyAll(ctx, mem, func() []fr.Element { return k }); err != nil {
+	if err := v.multiplyAll(ctx, mem, v.n(), func() ([]fr.Element, error) { return k, nil }); err != nil {
 		t.Fatal(err)
 	}
 	v.compare(t, "scalars of their own", mem, want)
@@ -265,12 +265,13 @@ func transformInputs(n int) map[string][]fr.Element {
 }
 
 func (v *pointVectors) testTransform(t *testing.T, what string, k []fr.Element, coset bool) {
-	ctx, mem := context.Background(), v.put(t, k)
-	if err := v.transform(ctx, mem, coset, false, v.whole()); err != nil {
+	ctx, mem, r := context.Background(), v.put(t, k), v.cyclic()
+	r.coset = coset
+	if err := v.transform(ctx, mem, r, false); err != nil {
 		t.Fatal(err)
 	}
 	v.compare(t, what, mem, evaluations(t, v.logN, k, coset))
-	if err := v.transform(ctx, mem, coset, true, v.whole()); err != nil {
+	if err := v.transform(ctx, mem, r, true); err != nil {
 		t.Fatal(err)
 	}
 	times := make([]fr.Element, len(k))

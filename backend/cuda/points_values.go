@@ -83,7 +83,6 @@ type converter struct {
 	rows int
 
 	x, y gpu.Memory // vectors
-	z2   []fr.Element
 	out  *outbox
 }
 
@@ -126,22 +125,12 @@ func (c *converter) stream(parent context.Context, sink RawSink) error {
 	return parent.Err()
 }
 
-// lists is the whole way: x holds the transforms, y what came of them. The names are
-// those of package values.
+// lists is the whole way. The names are those of package values.
 func (c *converter) lists(ctx context.Context) error {
-	s, u := int64(c.form.Points()), int64(c.form.Unused())
-	for _, step := range []func() error{
-		func() error { return c.correlate(ctx, c.n()-1) },
-		func() error { return c.sparseR(ctx) },
-		func() error { return c.correlate(ctx, u) },
-		func() error { one := fr.One(); return c.addMultiples(ctx, c.y, s, c.x, 1, u, &one, true) },
-		func() error { return c.sum(ctx) },
-		func() error { return c.transform(ctx, c.y, true, false, c.spans()) },
-		func() error { return c.emitK(ctx) },
-		func() error { return c.transform(ctx, c.x, false, false, c.whole()) },
-		func() error { return c.emitM(ctx) },
+	for _, step := range []func(context.Context) error{
+		c.load, c.correlate, c.sparseR, c.moveQ, c.sum, c.emitK, c.emitM,
 	} {
-		if err := step(); err != nil {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
@@ -151,58 +140,92 @@ func (c *converter) lists(ctx context.Context) error {
 	return c.finite()
 }
 
-// correlate sets x to the correlation of Z2 with the first points of h: number k of it
-// lies at -k.
-func (c *converter) correlate(ctx context.Context, points int64) error {
-	if err := c.clear(c.x, 0, c.n()); err != nil {
-		return err
-	}
-	if err := c.load(ctx, points); err != nil {
-		return err
-	}
-	if err := c.transform(ctx, c.x, false, false, c.whole()); err != nil {
-		return err
-	}
-	if err := c.multiplyAll(ctx, c.x, c.valuesOfZ2); err != nil {
-		return err
-	}
-	return c.transform(ctx, c.x, false, true, c.whole())
-}
-
-// valuesOfZ2 are those on the domain, over n, in the order of a transform.
-func (c *converter) valuesOfZ2() []fr.Element {
-	if c.z2 == nil {
-		n := c.form.N()
-		c.z2 = make([]fr.Element, n)
-		var inv fr.Element
-		inv.SetUint64(uint64(n)).Inverse(&inv)
-		for i, z := range c.form.Z2() {
-			c.z2[i].Mul(&z, &inv)
-		}
-		fft.NewDomain(uint64(n), fft.WithoutPrecompute()).FFT(c.z2, fft.DIF)
-	}
-	return c.z2
-}
-
-// load puts points of h at their negated places.
-func (c *converter) load(ctx context.Context, points int64) error {
+// load puts h into x.
+func (c *converter) load(ctx context.Context) error {
 	if c.dry {
 		return nil
 	}
-	mask := uint32(c.n() - 1)
-	for from := int64(0); from < points; from += c.piece {
-		n := min(c.piece, points-from)
+	if err := c.clear(c.x, 0, c.n()); err != nil {
+		return err
+	}
+	for from := int64(0); from < c.n()-1; from += c.piece {
+		n := min(c.piece, c.n()-1-from)
 		if err := c.read(ctx, c.h, from, n); err != nil {
 			return err
 		}
 		err := c.each(ctx, 0, n, 0, func(s *steps, at, n int64) {
-			s.launch("points_load", perPoint(int(n)), c.affine, uint32(n), uint32(from), uint32(1), mask, c.x)
+			s.launch("points_load", perPoint(int(n)), c.affine, uint32(n), uint32(from), c.x)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return c.finite()
+}
+
+// correlate sets number |U| + k of x to Σ_i (Z2)_i·h_(i+k), which is y_k for k from 0
+// on, and q_(-k-1) before. It is the product of h and of Z2 turned round, P, of fewer
+// than 3n/2 terms, of which the first n are wanted. With m = n/2 and i² = -1, P modulo
+// x^n - 1 and modulo x^m - i, P' and P", determines it:
+//
+//	2·P_j = P'_j + P"_j - i·P'_(j+m)   and   P_(j+m) = P'_(j+m)   for j < m
+func (c *converter) correlate(ctx context.Context) error {
+	m := c.n() / 2
+	one := fr.One()
+	i, err := fr.Generator(4)
+	if err != nil {
+		return err
+	}
+	var minus fr.Element
+	minus.Neg(&i)
+	low, high, other := pointRun{mem: c.x}, pointRun{mem: c.x, at: m}, pointRun{mem: c.y}
+	for _, step := range []func() error{
+		func() error { return c.addMultiples(ctx, other, low, m, &one, true) },
+		func() error { return c.addMultiples(ctx, other, high, m, &i, false) },
+		func() error { return c.product(ctx, c.x, c.cyclic(), c.n()) },
+		func() error { return c.product(ctx, c.y, c.half(), m) },
+		func() error { return c.addMultiples(ctx, low, other, m, &one, false) },
+		func() error { return c.addMultiples(ctx, low, high, m, &minus, false) },
+		func() error { return c.addMultiples(ctx, high, high, m, &one, false) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// product multiplies a residue of n points by Z2 turned round, halved.
+func (c *converter) product(ctx context.Context, mem gpu.Memory, r residue, n int64) error {
+	if err := c.transform(ctx, mem, r, false); err != nil {
+		return err
+	}
+	err := c.multiplyAll(ctx, mem, n, func() ([]fr.Element, error) { return c.valuesOfZ2(r, n) })
+	if err != nil {
+		return err
+	}
+	return c.transform(ctx, mem, r, true)
+}
+
+// valuesOfZ2 are those of Z2 turned round, over 2n.
+func (c *converter) valuesOfZ2(r residue, n int64) ([]fr.Element, error) {
+	g, err := fr.Generator(2 * uint64(c.n()))
+	if err != nil {
+		return nil, err
+	}
+	var scale fr.Element
+	scale.SetUint64(2 * uint64(n)).Inverse(&scale)
+	out, z2 := make([]fr.Element, c.n()), c.form.Z2()
+	for i := range z2 {
+		out[len(z2)-1-i].Mul(&z2[i], &scale)
+	}
+	domain := fft.NewDomain(uint64(c.n()), fft.WithShift(g), fft.WithoutPrecompute())
+	if r.coset {
+		domain.FFT(out, fft.DIF, fft.OnCoset())
+	} else {
+		domain.FFT(out, fft.DIF)
+	}
+	return out[:n], nil
 }
 
 // read brings points of a list to the device, affine, and counts the bad ones.
@@ -230,12 +253,19 @@ func (v *pointVectors) finite() error {
 func (c *converter) sparseR(ctx context.Context) error {
 	for i, t := range c.form.Terms() { // the first is the highest
 		d := int64(t.Degree)
-		// Number d-e-1 of the correlation is at e+1-d.
-		if err := c.addMultiples(ctx, c.y, 0, c.x, c.n()+1-d, d, &t.Value, i == 0); err != nil {
+		from := pointRun{mem: c.x, at: int64(c.form.Unused()) + d - 1, backward: true}
+		if err := c.addMultiples(ctx, pointRun{mem: c.y}, from, d, &t.Value, i == 0); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// moveQ puts q behind r.
+func (c *converter) moveQ(ctx context.Context) error {
+	u, one := int64(c.form.Unused()), fr.One()
+	to := pointRun{mem: c.y, at: int64(c.form.Points())}
+	return c.addMultiples(ctx, to, pointRun{mem: c.x, at: u - 1, backward: true}, u, &one, true)
 }
 
 // sum sets x to r + Z_S·q, with r and then q in y, and leaves r alone in y.
@@ -244,11 +274,12 @@ func (c *converter) sum(ctx context.Context) error {
 	if err := c.clear(c.x, 0, c.n()); err != nil {
 		return err
 	}
-	if err := c.addMultiples(ctx, c.x, 0, c.y, 0, s, &one, true); err != nil {
+	if err := c.addMultiples(ctx, pointRun{mem: c.x}, pointRun{mem: c.y}, s, &one, true); err != nil {
 		return err
 	}
 	for _, t := range c.form.Terms() {
-		if err := c.addMultiples(ctx, c.x, int64(t.Degree), c.y, s, u, &t.Value, false); err != nil {
+		to := pointRun{mem: c.x, at: int64(t.Degree)}
+		if err := c.addMultiples(ctx, to, pointRun{mem: c.y, at: s}, u, &t.Value, false); err != nil {
 			return err
 		}
 	}
@@ -265,8 +296,11 @@ func (c *converter) spans() (out []pointSpan) {
 	return out
 }
 
-// emitK weighs the values on S and hands them out.
+// emitK evaluates r on S, and hands the values out with their weights.
 func (c *converter) emitK(ctx context.Context) error {
+	if err := c.transform(ctx, c.y, residue{coset: true, spans: c.spans()}, false); err != nil {
+		return err
+	}
 	if c.dry {
 		return c.each(ctx, 0, int64(c.form.Points()), costOwn, nil)
 	}
@@ -280,8 +314,11 @@ func (c *converter) emitK(ctx context.Context) error {
 	return nil
 }
 
-// emitM is emitK for the values on the rows.
+// emitM is emitK for the sum in x and the values on the rows.
 func (c *converter) emitM(ctx context.Context) error {
+	if err := c.transform(ctx, c.x, c.cyclic(), false); err != nil {
+		return err
+	}
 	if c.dry {
 		return c.each(ctx, 0, int64(c.rows), costOwn, nil)
 	}

@@ -114,16 +114,12 @@ extern "C" __global__ void __launch_bounds__(128, 3) points_pairs(g1_jac* v, uin
     jac_store(b, q);
 }
 
-// n affine points, the first of them number first, to their numbers modulo mask + 1,
-// or to the negatives of these.
-extern "C" __global__ void __launch_bounds__(128)
-    points_load(const g1_affine* in, uint32_t n, uint32_t first, uint32_t turned, uint32_t mask, g1_jac* v) {
+// v[first + i] = in[i].
+extern "C" __global__ void __launch_bounds__(128) points_load(const g1_affine* in, uint32_t n, uint32_t first, g1_jac* v) {
     uint64_t i = global_id();
     if (i >= n) return;
     g1_affine a = point_load(in + i);
-    uint32_t k = first + (uint32_t)i;
-    g1_jac p = is_infinity(a) ? jac_infinity() : g1_jac{a.x, a.y, fp_set_one()};
-    jac_store(v + ((turned ? 0u - k : k) & mask), p);
+    jac_store(v + first + i, is_infinity(a) ? jac_infinity() : g1_jac{a.x, a.y, fp_set_one()});
 }
 
 // dst[to + i] = src[from + i], or src[from - i] where backward, or the same added.
