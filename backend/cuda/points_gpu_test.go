@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -168,6 +171,43 @@ func BenchmarkPointsLarge(b *testing.B) {
 		})
 	}
 	b.Logf("a conversion of %d rows is %.1f s", rows, shared*workOf(b, v, rows)/1e9)
+}
+
+// BenchmarkValuesHost times what the host computes for update-32GiB, and shows the
+// memory that it takes.
+func BenchmarkValuesHost(b *testing.B) {
+	f, err := forms.New(81049504, 27)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := &converter{pointVectors: &pointVectors{logN: 27}, form: f}
+	for _, x := range []struct {
+		name string
+		run  func() error
+	}{
+		{"Z2", func() error { _, err := c.valuesOfZ2(c.cyclic(), c.n()); return err }},
+		{"weights of K", func() error { f.WeightsK(); return nil }},
+		{"weights of M", func() error { f.WeightsM(); return nil }},
+		{"sample", func() error { _, err := f.Sample(context.Background(), 81049504, [32]byte{}); return err }},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := x.run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			debug.FreeOSMemory()
+			b.Log(peakMemory())
+		})
+	}
+}
+
+// peakMemory is the line of the system that says how much the process had at most.
+func peakMemory() string {
+	b, _ := os.ReadFile("/proc/self/status") // empty elsewhere
+	_, rest, _ := strings.Cut(string(b), "VmHWM:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
 }
 
 // workOf is how many multiplications by shared scalars a conversion is worth.

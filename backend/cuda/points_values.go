@@ -84,6 +84,40 @@ type converter struct {
 
 	x, y gpu.Memory // vectors
 	out  *outbox
+	host *numbers
+}
+
+// numbers are vectors of scalars that the host makes one after the other, each while
+// the device works with the one before.
+type numbers struct {
+	left []func() ([]fr.Element, error)
+	next chan madeNumbers
+}
+
+type madeNumbers struct {
+	v   []fr.Element
+	err error
+}
+
+// begin starts the next vector.
+func (h *numbers) begin() {
+	if len(h.left) == 0 {
+		return
+	}
+	run, to := h.left[0], make(chan madeNumbers, 1)
+	h.left, h.next = h.left[1:], to
+	go func() { v, err := run(); to <- madeNumbers{v, err} }()
+}
+
+// take waits for it, and starts the one after it.
+func (h *numbers) take(ctx context.Context) ([]fr.Element, error) {
+	select {
+	case m := <-h.next:
+		h.begin()
+		return m.v, m.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (c *converter) run(ctx context.Context, sink RawSink, progress func(float64)) (err error) {
@@ -97,6 +131,13 @@ func (c *converter) run(ctx context.Context, sink RawSink, progress func(float64
 		return err
 	}
 	c.dry, c.report = false, progress
+	c.host = &numbers{left: []func() ([]fr.Element, error){ // in the order of their use
+		func() ([]fr.Element, error) { return c.valuesOfZ2(c.cyclic(), c.n()) },
+		func() ([]fr.Element, error) { return c.valuesOfZ2(c.half(), c.n()/2) },
+		func() ([]fr.Element, error) { return c.form.WeightsK(), nil },
+		func() ([]fr.Element, error) { return c.form.WeightsM()[:c.rows], nil },
+	}}
+	c.host.begin()
 	if c.out, err = newOutbox(c.m, c.raw.Bytes); err != nil {
 		return err
 	}
@@ -200,8 +241,7 @@ func (c *converter) product(ctx context.Context, mem gpu.Memory, r residue, n in
 	if err := c.transform(ctx, mem, r, false); err != nil {
 		return err
 	}
-	err := c.multiplyAll(ctx, mem, n, func() ([]fr.Element, error) { return c.valuesOfZ2(r, n) })
-	if err != nil {
+	if err := c.multiplyAll(ctx, mem, n, func() ([]fr.Element, error) { return c.host.take(ctx) }); err != nil {
 		return err
 	}
 	return c.transform(ctx, mem, r, true)
@@ -304,7 +344,10 @@ func (c *converter) emitK(ctx context.Context) error {
 	if c.dry {
 		return c.each(ctx, 0, int64(c.form.Points()), costOwn, nil)
 	}
-	w := c.form.WeightsK()
+	w, err := c.host.take(ctx)
+	if err != nil {
+		return err
+	}
 	for _, p := range c.form.Parts {
 		if err := c.emit(ctx, c.y, p.From, c.logN-p.Log, w[:1<<p.Log]); err != nil {
 			return fmt.Errorf("list K: %w", err)
@@ -322,7 +365,11 @@ func (c *converter) emitM(ctx context.Context) error {
 	if c.dry {
 		return c.each(ctx, 0, int64(c.rows), costOwn, nil)
 	}
-	if err := c.emit(ctx, c.x, 0, 0, c.form.WeightsM()[:c.rows]); err != nil {
+	w, err := c.host.take(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.emit(ctx, c.x, 0, 0, w); err != nil {
 		return fmt.Errorf("list M: %w", err)
 	}
 	return nil
