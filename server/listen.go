@@ -13,9 +13,13 @@ import (
 )
 
 // listen opens host:port or unix:///path. An address that other machines can
-// reach is refused unless it is protected; how says what would protect it.
-func listen(addr string, protected bool, how string) (net.Listener, error) {
+// reach is refused unless it is protected; how says what would protect it. A socket
+// for it that was left by another process is taken.
+func listen(addr string, protected bool, how string, left *Sockets) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(addr, "unix://"); ok {
+		if left.Has(addr) {
+			return left.take(addr)
+		}
 		return listenUnix(path)
 	}
 	host, _, err := net.SplitHostPort(addr)
@@ -24,6 +28,9 @@ func listen(addr string, protected bool, how string) (net.Listener, error) {
 	}
 	if !protected && !loopback(host) {
 		return nil, fmt.Errorf("address %q can be reached from other machines: set %s, use 127.0.0.1 or a unix socket, or permit it with allow_plaintext", addr, how)
+	}
+	if left.Has(addr) {
+		return left.take(addr)
 	}
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {

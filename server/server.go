@@ -65,6 +65,7 @@ type Config struct {
 	Logger  *slog.Logger    // nil: none
 	Abort   context.Context // when done, Run ends without draining; may be nil
 	Restart <-chan struct{} // when closed, Run ends soon: a new process is to take over; may be nil
+	Sockets *Sockets        // of the process before; after Restart, those for the next. Nil: none
 	Ready   func(Addresses) // called once both listeners are open; may be nil
 }
 
@@ -112,11 +113,11 @@ func open(cfg Config, e *engine.Engine) (*server, error) {
 		return nil, err
 	}
 	s := &server{cfg: cfg, engine: e, log: cfg.Logger, health: health.NewServer()}
-	if s.lis, err = listen(cfg.Listen, tlsConfig != nil || cfg.AllowPlaintext, "tls_cert and tls_key"); err != nil {
+	if s.lis, err = listen(cfg.Listen, tlsConfig != nil || cfg.AllowPlaintext, "tls_cert and tls_key", cfg.Sockets); err != nil {
 		return nil, fmt.Errorf("listen for clients: %w", err)
 	}
 	if cfg.Admin != "" {
-		if s.admin, err = listen(cfg.Admin, cfg.AllowPlaintext, "a proxy that has TLS"); err != nil {
+		if s.admin, err = listen(cfg.Admin, cfg.AllowPlaintext, "a proxy that has TLS", cfg.Sockets); err != nil {
 			return nil, errors.Join(fmt.Errorf("listen for the admin page: %w", err), s.lis.Close())
 		}
 	}
@@ -214,6 +215,21 @@ func (s *server) settle(ctx context.Context) {
 	if err := s.engine.Settle(within); err != nil {
 		s.log.Warn("what runs is cut off; its partitions are made again after the restart", "reason", err.Error())
 	}
+	if err := s.leaveSockets(); err != nil {
+		s.log.Warn("who connects during the restart is refused", "reason", err.Error())
+	}
+}
+
+// leaveSockets keeps what others connect to, if somebody wants it.
+func (s *server) leaveSockets() error {
+	if s.cfg.Sockets == nil {
+		return nil
+	}
+	err := s.cfg.Sockets.keep(s.cfg.Listen, s.lis)
+	if s.admin != nil {
+		err = errors.Join(err, s.cfg.Sockets.keep(s.cfg.Admin, s.admin))
+	}
+	return err
 }
 
 // within is a context that lasts so long, or until the end is not waited for.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"cuzk/daemon"
 	"cuzk/internal/config"
 	"cuzk/internal/sdnotify"
+	"cuzk/server"
 )
 
 // anew replaces the daemon's process by a new one of the same program, arguments and
@@ -28,14 +30,16 @@ type anew struct {
 	log      *slog.Logger
 	signals  chan os.Signal // that ask the daemon to end
 
+	sockets *server.Sockets // of the process before, or for the next
+
 	mu     sync.Mutex
 	asked  bool
 	wanted chan struct{} // closed when asked
 }
 
-func newAnew(l *config.Loaded, log *slog.Logger) *anew {
+func newAnew(l *config.Loaded, log *slog.Logger, left *server.Sockets) *anew {
 	most := l.GPUs.RestartsPerHour
-	a := &anew{restarts: daemon.NewRestarts(l.StateDir(), most), most: most, log: log, signals: make(chan os.Signal, 1), wanted: make(chan struct{})}
+	a := &anew{restarts: daemon.NewRestarts(l.StateDir(), most), most: most, log: log, signals: make(chan os.Signal, 1), sockets: left, wanted: make(chan struct{})}
 	signal.Notify(a.signals, os.Interrupt, syscall.SIGTERM)
 	return a
 }
@@ -83,7 +87,52 @@ func (a *anew) exec() error {
 		return nil
 	}
 	closeOnExec()
-	return fmt.Errorf("start %s anew: %w", program, syscall.Exec(program, os.Args, os.Environ()))
+	left, err := handOn(a.sockets)
+	if err != nil {
+		return fmt.Errorf("start anew: %w", err)
+	}
+	return fmt.Errorf("start %s anew: %w", program, syscall.Exec(program, os.Args, append(os.Environ(), socketsEnv+"="+left)))
+}
+
+// socketsEnv tells the new process of listening sockets that it has: an object from
+// addresses to numbers of open files. It is not for people.
+const socketsEnv = "CUZK_LEFT_SOCKETS"
+
+// handOn keeps sockets open for the new process.
+func handOn(s *server.Sockets) (string, error) {
+	numbers := map[string]int{}
+	for address, f := range s.All() {
+		numbers[address] = int(f.Fd())
+		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil {
+			return "", fmt.Errorf("hand on the socket of %s: %w", address, err)
+		}
+	}
+	text, err := json.Marshal(numbers)
+	return string(text), err
+}
+
+// leftSockets are those that the process before has handed on. Nobody else is to see
+// the variable, neither the settings nor another process.
+func leftSockets() (*server.Sockets, error) {
+	s, text := &server.Sockets{}, os.Getenv(socketsEnv)
+	if text == "" {
+		return s, nil
+	}
+	if err := os.Unsetenv(socketsEnv); err != nil {
+		return nil, err
+	}
+	var numbers map[string]int
+	if err := json.Unmarshal([]byte(text), &numbers); err != nil {
+		return nil, badInput(fmt.Errorf("%s: %w", socketsEnv, err))
+	}
+	for address, fd := range numbers {
+		if fd <= 2 {
+			return nil, badInput(fmt.Errorf("%s: %d is no socket", socketsEnv, fd))
+		}
+		unix.CloseOnExec(fd)
+		s.Put(address, os.NewFile(uintptr(fd), address))
+	}
+	return s, nil
 }
 
 // thisProgram is where the running program is, also if its file was removed or

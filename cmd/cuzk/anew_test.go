@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,8 +130,9 @@ func (c *playedCard) accelerator(id string) daemon.Accelerator {
 
 // systemd hears what a service says.
 type systemd struct {
-	mu   sync.Mutex
-	said []string
+	mu    sync.Mutex
+	said  []string
+	alive int // answers to the watchdog
 }
 
 func startSystemd(t *testing.T, path string) *systemd {
@@ -151,15 +151,22 @@ func startSystemd(t *testing.T, path string) *systemd {
 				return
 			}
 			for line := range strings.Lines(string(b[:n])) {
-				if state, _, _ := strings.Cut(strings.TrimSpace(line), "="); slices.Contains([]string{"READY", "RELOADING", "STOPPING"}, state) {
-					s.mu.Lock()
-					s.said = append(s.said, state)
-					s.mu.Unlock()
-				}
+				s.hear(strings.TrimSpace(line))
 			}
 		}
 	}()
 	return s
+}
+
+func (s *systemd) hear(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state, _, _ := strings.Cut(line, "="); state {
+	case "READY", "RELOADING", "STOPPING":
+		s.said = append(s.said, state)
+	case "WATCHDOG":
+		s.alive++
+	}
 }
 
 func (s *systemd) states() string {
@@ -174,6 +181,7 @@ type frailDaemon struct {
 	cmd   *exec.Cmd
 	dir   string
 	keys  string
+	admin string // address
 	log   *stdbytes.Buffer
 	sd    *systemd
 	calls *client.Client
@@ -190,10 +198,10 @@ func startFrail(t *testing.T, program string, env ...string) *frailDaemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	d := &frailDaemon{t: t, dir: dir, keys: keys, log: &stdbytes.Buffer{}, sd: startSystemd(t, filepath.Join(dir, "notify"))}
-	d.cmd = &exec.Cmd{Path: os.Args[0], Stderr: d.log, Args: []string{program, "daemon", "--listen", "unix://" + dir + "/clients", "--admin-listen", "",
+	d := &frailDaemon{t: t, dir: dir, keys: keys, admin: freePort(t), log: &stdbytes.Buffer{}, sd: startSystemd(t, filepath.Join(dir, "notify"))}
+	d.cmd = &exec.Cmd{Path: os.Args[0], Stderr: d.log, Args: []string{program, "daemon", "--listen", "unix://" + dir + "/clients", "--admin-listen", d.admin,
 		"--state-dir", filepath.Join(dir, "state"), "--params-dir", keys, "--insecure"},
-		Env: append(os.Environ(), append(env, "NOTIFY_SOCKET="+dir+"/notify", frailEnv+"="+filepath.Join(dir, "broke"))...)}
+		Env: append(os.Environ(), append(env, "NOTIFY_SOCKET="+dir+"/notify", "WATCHDOG_USEC=100000", frailEnv+"="+filepath.Join(dir, "broke"))...)}
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +211,39 @@ func startFrail(t *testing.T, program string, env ...string) *frailDaemon {
 	}
 	t.Cleanup(func() { _ = d.calls.Close() })
 	return d
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// knock connects again and again, to both addresses, until the context is done. From
+// the first time on nobody may be refused.
+func (d *frailDaemon) knock(ctx context.Context) error {
+	var there [2]bool
+	for ctx.Err() == nil {
+		for i, where := range [2][2]string{{"unix", d.dir + "/clients"}, {"tcp", d.admin}} {
+			c, err := net.Dial(where[0], where[1])
+			if err != nil && there[i] {
+				return fmt.Errorf("refused: %w", err)
+			}
+			if err == nil {
+				there[i] = true
+				_ = c.Close()
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if !there[0] || !there[1] {
+		return errors.New("never let in")
+	}
+	return nil
 }
 
 // command has "cuzk prove" ask for the proofs of a request file, and verifies them.
@@ -260,6 +301,9 @@ func (d *frailDaemon) prove(ctx context.Context, name string) error {
 // Each must have ended once, in the process that was started.
 func (d *frailDaemon) proveAll() {
 	d.t.Helper()
+	ctx, stop := context.WithCancel(d.t.Context())
+	knocked := make(chan error, 1)
+	go func() { knocked <- d.knock(ctx) }()
 	names := []string{"window-2KiB-V1-1of2", "window-2KiB-V1_2-2of2"}
 	failed := make(chan error, 3)
 	for _, name := range names {
@@ -271,7 +315,14 @@ func (d *frailDaemon) proveAll() {
 			d.t.Error(err)
 		}
 	}
+	stop()
+	if err := <-knocked; err != nil {
+		d.t.Error(err)
+	}
 	d.end()
+	if d.sd.alive < 5 {
+		d.t.Errorf("the watchdog was answered %d times", d.sd.alive)
+	}
 	for request, n := range d.story().ended {
 		if n != 1 {
 			d.t.Errorf("%s ended %d times", request, n)

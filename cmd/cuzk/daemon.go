@@ -67,6 +67,10 @@ standard error.`,
 		Args:        exactly(),
 		Annotations: map[string]string{patient: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			left, err := leftSockets() // before settings are read
+			if err != nil {
+				return err
+			}
 			l, err := f.config.load(newUI(cmd))
 			if err != nil {
 				return err
@@ -74,7 +78,7 @@ standard error.`,
 			if f.dryRun {
 				return dryRun(newUI(cmd), l)
 			}
-			again, err := runDaemon(cmd, l)
+			again, err := runDaemon(cmd, l, left)
 			if again != nil {
 				return again.exec()
 			}
@@ -88,12 +92,12 @@ standard error.`,
 
 // runDaemon serves until the daemon has ended. If it is to start anew then, it says
 // by what.
-func runDaemon(cmd *cobra.Command, l *config.Loaded) (*anew, error) {
+func runDaemon(cmd *cobra.Command, l *config.Loaded, left *server.Sockets) (*anew, error) {
 	log, err := logger(cmd, l)
 	if err != nil {
 		return nil, err
 	}
-	again := newAnew(l, log)
+	again := newAnew(l, log, left)
 	err = serveUntilEnd(cmd, l, log, again)
 	if !again.due(cmd.Context()) {
 		return nil, err
@@ -114,7 +118,7 @@ func serveUntilEnd(cmd *cobra.Command, l *config.Loaded, log *slog.Logger, again
 	abort, end := abortOnSecond(u)
 	defer end()
 	log.Info("daemon starts", "version", cuzk.ThisBuild().String(), "state_dir", l.StateDir(), "params_dir", l.ParamsDir(), "config", l.File)
-	if err := vacant(l); err != nil {
+	if err := vacant(l, again.sockets); err != nil {
 		return err
 	}
 	o, err := daemonOptions(l, log)
@@ -135,7 +139,7 @@ func serveUntilEnd(cmd *cobra.Command, l *config.Loaded, log *slog.Logger, again
 		return errors.Join(err, d.Close(cmd.Context()))
 	}
 	defer stopTelling()
-	cfg.Abort, cfg.Restart = abort, again.wanted
+	cfg.Abort, cfg.Restart, cfg.Sockets = abort, again.wanted, again.sockets
 	stopWatch := func() {}
 	cfg.Ready = func(a server.Addresses) {
 		_ = u.say("listening on %s", addressText(a.Listen))

@@ -14,6 +14,7 @@ import (
 	"cuzk/daemon"
 	"cuzk/internal/config"
 	"cuzk/job"
+	"cuzk/server"
 )
 
 // dryRun looks at everything that a daemon needs to start.
@@ -79,10 +80,11 @@ func keyNames(o daemon.Options) (there, missing string) {
 
 // vacant tells at once what would keep the daemon from starting after cards were
 // opened and kernels compiled: addresses or a state directory that another one has.
-func vacant(l *config.Loaded) error {
+// The process may have some of the sockets already.
+func vacant(l *config.Loaded, left *server.Sockets) error {
 	err := usable(l.StateDir())
 	for _, address := range []string{l.Daemon.Listen, l.Daemon.AdminListen} {
-		if err == nil {
+		if err == nil && !left.Has(address) {
 			err = free(address)
 		}
 	}

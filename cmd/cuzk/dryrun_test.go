@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,5 +68,20 @@ func TestDryRunTellsOfLostDevices(t *testing.T) {
 	code, out, errOut := runIn("daemon", "--dry-run", "--listen", "127.0.0.1:0", "--admin-listen=", "--state-dir", filepath.Join(dir, "s"), "--params-dir", dir)
 	if code != exitInternal || !strings.Contains(out, "GPU-1, card, 0B, LOST") || !strings.Contains(errOut, "device GPU-1 is lost: it does not answer") || closed != nil {
 		t.Errorf("%d %s %s, %v", code, out, errOut, closed)
+	}
+}
+
+// TestLeftSocketsAreRead: what another process says of sockets is taken once, and
+// nonsense is refused.
+func TestLeftSocketsAreRead(t *testing.T) {
+	for text, good := range map[string]bool{"": true, "{}": true, "no": false, `{"a": 1}`: false, `{"a": -1}`: false, `{"a": "3"}`: false} {
+		t.Setenv(socketsEnv, text)
+		s, err := leftSockets()
+		if (err == nil) != good || good && (s == nil || len(s.All()) != 0) {
+			t.Errorf("%q: %v, %v", text, s, err)
+		}
+		if left, there := os.LookupEnv(socketsEnv); there && left != "" {
+			t.Errorf("%q stays", left)
+		}
 	}
 }
