@@ -35,11 +35,10 @@ type inValues struct {
 }
 
 const (
-	// valuesLog is the smallest domain for which it gains: the launches of four sums
-	// in place of one take about a millisecond.
-	valuesLog = 20
-	// valuesShare is how much of the multiples must be left out to gain, as 1/8.
-	valuesShare = 8
+	// The time of two transforms of the domain's size, as a part of that of as many
+	// multiples, and of the launches of three sums over bits, in multiples: from an H200.
+	transformsShare = 10
+	bitsLaunches    = 1 << 20
 	// roomGrain is what room is rounded up to.
 	roomGrain = 1 << 8
 )
@@ -59,15 +58,19 @@ func (n need) inValues() *inValues {
 	// A product that is no bit belongs to an element: 1.00 to 1.08 rows an element are
 	// listed in proofs of replication and updates.
 	elements := c.Aux - c.Bits
-	v.form, v.room = form, roundUp(elements+elements/4+1, roomGrain)
+	v.form, v.room = form, roundUp(elements+elements/8+1, roomGrain)
 	if n.room > 0 {
 		v.room = n.room
 	}
-	m := n.layout.M()
-	if n.Values == ValuesAuto && (n.layout.LogM < valuesLog || v.form.Points()+v.room > m-m/valuesShare) {
+	if n.Values == ValuesAuto && !v.gains(n.layout.M()) {
 		return nil
 	}
 	return v
+}
+
+// gains tells whether it takes less time than with coefficients, m multiples.
+func (v *inValues) gains(m int) bool {
+	return v.form.Points()+v.room+bitsLaunches < m+m/transformsShare
 }
 
 // multiples is how many there are in the first sum: of K, and of all areas.
@@ -131,7 +134,7 @@ func (s *rowsSplit) mask(v *inValues, i int) Bits {
 }
 
 // maxParts is form.cuh's MAX_PARTS.
-const maxParts = 3
+const maxParts = 6
 
 // formWords is form_t.
 func formWords(f *forms.Form) []uint32 {

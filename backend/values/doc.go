@@ -29,18 +29,16 @@
 //
 // where [f] is Σ f_k·H_k.
 //
-// For a key whose secrets nobody knows, let y_k = [Z2·x^k] for k < |S|, and
+// Both are values of one polynomial, since G vanishes on S:
 //
-//	r_k = Σ_{j>k} (Z_S)_j·y_{j-k-1}   k < |S|      Z_S has few terms
-//	q_k = Σ_{j>k} (Z2)_j·H_{j-k-1}    k < |U|
+//	P(t) = [(G - G(t))/(x - t)]     P_k = Σ_{j>k} G_j·H_(j-k-1)     k < n - 1
+//	K_s  = wK_s·P(x_s)              M_i = wM_i·P(ω^i)
 //
-// Since (f(x) - f(t))/(x - t) = Σ_k t^k·Σ_{j>k} f_j·x^(j-k-1),
+// That is the way for a key whose secrets nobody knows. P is what has no negative
+// powers in Z_S·Z2·Σ_j H_j·x^(-j-1). The product with Z2 is a correlation, by
+// transforms; of it the powers from -|S| to |U| - 1 matter. A factor x^N - a of Z_S
+// then makes p_t - a·p_(t+N) of p_t, t being counted from the lowest power that
+// matters, which is N higher after it.
 //
-//	K_s = wK_s·r(x_s)       M_i = wM_i·(r(ω^i) + Z_S(ω^i)·q(ω^i))
-//
-// y and q are correlations that a cyclic one of n terms holds undisturbed: six
-// transforms of n points of the curve and some single multiples.
-//
-// S is a union of cosets of subgroups, so that Z_S has a factor of two terms for
-// each.
+// S is a union of cosets of subgroups, so that Z_S has a factor of two terms for each.
 package values

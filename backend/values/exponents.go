@@ -17,29 +17,64 @@ func (f *Form) WeightsK() []fr.Element {
 		// Z_S' on a part: the other factors times 2^Log·level/x.
 		var scale fr.Element
 		scale.SetUint64(1<<p.Log).Mul(&scale, &f.levels[i]).Double(&scale).Neg(&scale)
-		f.eachPoint(p, func(t, index int, x *fr.Element) {
-			d := scale
-			for j := range f.Parts {
-				if j != i {
-					v := f.factor(j, *x)
-					d.Mul(&d, &v)
-				}
-			}
-			out[at+t].Mul(&d, &onU[index])
+		f.eachPoint(p, func(t, index int, w *way) {
+			d := w.vanish(i)
+			out[at+t].Mul(&d, &scale).Mul(&out[at+t], &onU[index])
 		})
 		at += 1 << p.Log
 	}
-	out = fr.BatchInvert(out)
+	invert(out)
 	at = 0
 	for _, p := range f.Parts {
-		f.eachPoint(p, func(t, _ int, x *fr.Element) { out[at+t].Mul(&out[at+t], x) })
+		f.eachPoint(p, func(t, _ int, w *way) { out[at+t].Mul(&out[at+t], &w.x) })
 		at += 1 << p.Log
 	}
 	return out
 }
 
-// eachPoint calls visit for the points of a part.
-func (f *Form) eachPoint(p Part, visit func(t, index int, x *fr.Element)) {
+// way is a walk over points with a common ratio, and what the factors of Z_S need at
+// each: x^Degree.
+type way struct {
+	f       *Form
+	x, step fr.Element
+	y, z    []fr.Element // x and step to the degrees
+}
+
+// way begins at x.
+func (f *Form) way(x, step fr.Element) *way {
+	w := &way{f: f, x: x, step: step, y: make([]fr.Element, len(f.Parts)), z: make([]fr.Element, len(f.Parts))}
+	for i, p := range f.Parts {
+		degree := big.NewInt(1 << p.Log)
+		w.y[i].Exp(x, degree)
+		w.z[i].Exp(step, degree)
+	}
+	return w
+}
+
+func (w *way) next() {
+	w.x.Mul(&w.x, &w.step)
+	for i := range w.y {
+		w.y[i].Mul(&w.y[i], &w.z[i])
+	}
+}
+
+// vanish is Z_S(x), without the factor of one part.
+func (w *way) vanish(without int) fr.Element {
+	out := fr.One()
+	for i := range w.y {
+		if i != without {
+			var d fr.Element
+			out.Mul(&out, d.Sub(&w.y[i], &w.f.levels[i]))
+		}
+	}
+	return out
+}
+
+// noPart is for vanish with all factors.
+const noPart = -1
+
+// eachPoint calls visit for the points of a part, on all cores.
+func (f *Form) eachPoint(p Part, visit func(t, index int, w *way)) {
 	stride := 1 << (f.LogN - p.Log)
 	var step fr.Element
 	step.Exp(f.omega, big.NewInt(int64(stride)))
@@ -48,10 +83,11 @@ func (f *Form) eachPoint(p Part, visit func(t, index int, x *fr.Element)) {
 		index := p.From + b*scanBlock*stride
 		var x fr.Element
 		x.Exp(f.g, big.NewInt(int64(2*index+1)))
+		w := f.way(x, step)
 		for t := b * scanBlock; t < min((b+1)*scanBlock, 1<<p.Log); t++ {
-			visit(t, index, &x)
+			visit(t, index, w)
 			index += stride
-			x.Mul(&x, &step)
+			w.next()
 		}
 	})
 }
@@ -59,22 +95,32 @@ func (f *Form) eachPoint(p Part, visit func(t, index int, x *fr.Element)) {
 // onRows is G(ω^i) of all rows.
 func (f *Form) onRows() []fr.Element {
 	out := f.vanishU(fr.One(), f.Rows())
-	f.eachRow(func(i int, x *fr.Element) {
-		v := f.vanishS(*x)
+	f.eachRow(func(i int, w *way) {
+		v := w.vanish(noPart)
 		out[i].Mul(&out[i], &v)
 	})
 	return out
 }
 
-func (f *Form) eachRow(visit func(i int, x *fr.Element)) {
+// eachRow calls visit for the roots of unity of all rows, on all cores.
+func (f *Form) eachRow(visit func(i int, w *way)) {
 	n := f.Rows()
 	eachBlock((n+scanBlock-1)/scanBlock, func(b int) {
 		var x fr.Element
 		x.Exp(f.omega, big.NewInt(int64(b*scanBlock)))
+		w := f.way(x, f.omega)
 		for i := b * scanBlock; i < min((b+1)*scanBlock, n); i++ {
-			visit(i, &x)
-			x.Mul(&x, &f.omega)
+			visit(i, w)
+			w.next()
 		}
+	})
+}
+
+// invert inverts all elements in place, on all cores.
+func invert(v []fr.Element) {
+	eachBlock((len(v)+scanBlock-1)/scanBlock, func(b int) {
+		part := v[b*scanBlock : min((b+1)*scanBlock, len(v))]
+		copy(part, fr.BatchInvert(part))
 	})
 }
 
@@ -82,10 +128,11 @@ func (f *Form) eachRow(visit func(i int, x *fr.Element)) {
 func (f *Form) WeightsM() []fr.Element { return f.weightsM(f.onRows()) }
 
 func (f *Form) weightsM(g []fr.Element) []fr.Element {
-	out := fr.BatchInvert(g)
+	out := append([]fr.Element(nil), g...)
+	invert(out)
 	var inv fr.Element
 	inv.SetUint64(uint64(f.N())).Inverse(&inv)
-	f.eachRow(func(i int, x *fr.Element) { out[i].Mul(&out[i], x).Mul(&out[i], &inv) })
+	f.eachRow(func(i int, w *way) { out[i].Mul(&out[i], &w.x).Mul(&out[i], &inv) })
 	return out
 }
 
@@ -109,10 +156,10 @@ func (f *Form) Exponents(tau, delta fr.Element) (k, m []fr.Element, err error) {
 	k = make([]fr.Element, f.Points())
 	base := 0
 	for _, p := range f.Parts {
-		f.eachPoint(p, func(t, _ int, x *fr.Element) { k[base+t].Sub(&tau, x) })
+		f.eachPoint(p, func(t, _ int, w *way) { k[base+t].Sub(&tau, &w.x) })
 		base += 1 << p.Log
 	}
-	k = fr.BatchInvert(k)
+	invert(k)
 	w := f.WeightsK()
 	var top fr.Element
 	top.Mul(&scale, &at)
@@ -123,8 +170,8 @@ func (f *Form) Exponents(tau, delta fr.Element) (k, m []fr.Element, err error) {
 	g := f.onRows()
 	w = f.weightsM(g)
 	m = make([]fr.Element, f.Rows())
-	f.eachRow(func(i int, x *fr.Element) { m[i].Sub(&tau, x) })
-	m = fr.BatchInvert(m)
+	f.eachRow(func(i int, w *way) { m[i].Sub(&tau, &w.x) })
+	invert(m)
 	for i := range m {
 		g[i].Sub(&at, &g[i])
 		m[i].Mul(&m[i], &w[i]).Mul(&m[i], &g[i]).Mul(&m[i], &scale)

@@ -9,9 +9,13 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 )
 
-// maxParts is how many cosets make up S. More would follow the number of rows more
-// closely; each doubles the terms of Z_S.
-const maxParts = 3
+// maxParts is how many cosets make up S. Each costs a step where keys are converted
+// and some arithmetic where they are made.
+const maxParts = 6
+
+// waste is how far S may be above what the rows need, as a part of it, if fewer parts
+// do.
+const waste = 100
 
 // Part is the points x_j = g·ω^j with j = From + t·2^(LogN-Log), t < 2^Log.
 type Part struct{ Log, From int }
@@ -26,11 +30,14 @@ type Form struct {
 }
 
 // New is the form for that many rows, those of the inputs included. It fails for
-// rows that fill more than three quarters of the domain, for which it would be no
-// gain, and for less than half of it, which no circuit has.
+// rows that fill the domain, or less than half of it, which no circuit has.
 func New(rows, logN int) (*Form, error) {
 	n := 1 << logN
-	if logN < 3 || logN > 31 || rows-1 < n/2 || rows-1 > n/4*3 {
+	points := 0
+	if logN >= 3 && logN <= 31 && rows-1 >= n/2 {
+		points = coset(rows - 1)
+	}
+	if points == 0 || points >= n {
 		return nil, fmt.Errorf("a quotient of %d rows in a domain of 2^%d is not written in values", rows, logN)
 	}
 	f := &Form{LogN: logN}
@@ -39,19 +46,30 @@ func New(rows, logN int) (*Form, error) {
 		return nil, err
 	}
 	f.omega.Square(&f.g)
-	points := uint(rows - 1)
-	for bits.OnesCount(points) > maxParts {
-		points += points & -points
-	}
 	from := 0
 	for points != 0 {
-		log := bits.Len(points) - 1
+		log := bits.Len(uint(points)) - 1
 		f.Parts = append(f.Parts, Part{log, from})
 		f.levels = append(f.levels, f.level(log, from))
 		from += 1 << (logN - log - 1)
 		points ^= 1 << log
 	}
 	return f, nil
+}
+
+// coset is how many points S has where need are needed: the sum of as few powers of
+// two as are not too many, or of maxParts.
+func coset(need int) (points int) {
+	for parts := 1; parts <= maxParts; parts++ {
+		points = need
+		for bits.OnesCount(uint(points)) > parts {
+			points += points & -points
+		}
+		if points-need <= need/waste {
+			break
+		}
+	}
+	return points
 }
 
 // level is (g·ω^from)^(2^log).
@@ -91,13 +109,28 @@ func (f *Form) Index(s int) int {
 	panic("values: a point beyond the list")
 }
 
+// Factor is x^Degree - Level, which vanishes on a part of S.
+type Factor struct {
+	Degree int
+	Level  fr.Element
+}
+
+// Factors of Z_S.
+func (f *Form) Factors() []Factor {
+	out := make([]Factor, len(f.Parts))
+	for i, p := range f.Parts {
+		out[i] = Factor{1 << p.Log, f.levels[i]}
+	}
+	return out
+}
+
 // Term is a coefficient of a polynomial with few terms.
 type Term struct {
 	Degree int
 	Value  fr.Element
 }
 
-// Terms are those of Z_S, the product of x^(2^Log) - level over the parts.
+// Terms are those of Z_S, the product of its factors.
 func (f *Form) Terms() []Term {
 	out := []Term{{0, fr.One()}}
 	for i, p := range f.Parts {

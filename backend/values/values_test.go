@@ -9,9 +9,9 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 )
 
-// shapes are rows and domains with one, two and three parts, full and not.
+// shapes are rows and domains with few and many parts, full and not.
 var shapes = []struct{ rows, logN, parts int }{
-	{5, 3, 1}, {6, 3, 2}, {7, 3, 2}, {9, 4, 1}, {12, 4, 3}, {13, 4, 2}, {38, 6, 3}, {42, 6, 3}, {2500, 12, 2}, {9233, 14, 3}, {24577, 15, 2},
+	{5, 3, 1}, {6, 3, 2}, {7, 3, 2}, {8, 3, 3}, {9, 4, 1}, {12, 4, 3}, {13, 4, 2}, {38, 6, 3}, {42, 6, 3}, {2500, 12, 5}, {4033, 12, 6}, {9233, 14, 3}, {24577, 15, 2},
 }
 
 func random(t *testing.T, n int) []fr.Element {
@@ -155,10 +155,18 @@ func TestPoints(t *testing.T) {
 			}
 			seen[f.Index(s)] = true
 		}
-		// Z_S from its terms vanishes on S and nowhere else on the coset.
+		// Z_S from its factors vanishes on S and nowhere else on the coset.
 		v := f.padded(nil)
-		for _, term := range f.Terms() {
-			v[term.Degree] = term.Value
+		v[0] = fr.One()
+		for _, z := range f.Factors() {
+			for d := len(v) - 1; d >= 0; d-- {
+				var low fr.Element
+				low.Mul(&v[d], &z.Level).Neg(&low)
+				if d >= z.Degree {
+					low.Add(&low, &v[d-z.Degree])
+				}
+				v[d] = low
+			}
 		}
 		domain := fft.NewDomain(uint64(f.N()), fft.WithShift(f.g))
 		domain.FFT(v, fft.DIF, fft.OnCoset())
@@ -171,8 +179,24 @@ func TestPoints(t *testing.T) {
 	}
 }
 
+// TestFull is the choice for circuits of full size.
+func TestFull(t *testing.T) {
+	for _, c := range []struct {
+		circuit             string
+		rows, parts, points int
+	}{{"update-32GiB", 81_049_504, 4, 81_788_928}, {"update-64GiB", 85_006_106, 4, 85_065_728}, {"porep-32GiB", 130_278_869, 6, 130_285_568}} {
+		f, err := New(c.rows, 27)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Parts) != c.parts || f.Points() != c.points {
+			t.Errorf("%s: %d points in %d parts", c.circuit, f.Points(), len(f.Parts))
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
-	for _, c := range []struct{ rows, logN int }{{4, 3}, {8, 3}, {3, 2}, {1, 20}, {1<<20 - 1, 20}} {
+	for _, c := range []struct{ rows, logN int }{{4, 3}, {9, 3}, {3, 2}, {1, 20}, {1<<20 - 1, 20}} {
 		if f, err := New(c.rows, c.logN); err == nil {
 			t.Errorf("%d rows of 2^%d: %v", c.rows, c.logN, f.Parts)
 		}

@@ -1,10 +1,10 @@
-// The points of the coset that a quotient in values takes products at: up to three
+// The points of the coset that a quotient in values takes products at: up to six
 // cosets of subgroups, the parts. backend/values derives them; backend/cuda/values.go
 // writes this.
 #pragma once
 #include "../field/fr.cuh"
 
-#define MAX_PARTS 3
+#define MAX_PARTS 6
 
 struct form_t {
     uint32_t lg, parts; // the domain has 2^lg points
