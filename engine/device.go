@@ -23,7 +23,10 @@ func (e *Engine) openAnew(c sched.Reopen) {
 		if errors.Is(err, ErrProcess) && e.cfg.StartAnew != nil {
 			refused := e.cfg.StartAnew(c.Device, err)
 			if refused == nil { // the next process opens it
-				e.publish(event.Record{Type: event.DaemonRestarts, Device: c.Device, Reason: firstLine(err)})
+				e.post(func() {
+					e.publish(event.Record{Type: event.DaemonRestarts, Device: c.Device, Reason: firstLine(err)})
+					e.step(sched.Settle{Device: c.Device, Why: firstLine(err)})
+				})
 				return
 			}
 			err = fmt.Errorf("%w; %w", refused, err)

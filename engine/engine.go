@@ -214,9 +214,10 @@ func (e *Engine) Drain(ctx context.Context) error {
 	})
 }
 
-// Settle starts nothing more and waits until what runs has ended, or the context is
-// done. Jobs are still accepted: all that have not ended go on after the next start,
-// with the partitions that they lack. Close must follow.
+// Settle waits until what runs has ended, and every critical job that can be proved,
+// or the context is done. Nothing else is begun. Jobs are still accepted: all that have
+// not ended go on after the next start, with the partitions that they lack. Close must
+// follow.
 func (e *Engine) Settle(ctx context.Context) error {
 	return e.wait(ctx, func(done chan struct{}) {
 		e.settled = append(e.settled, done)

@@ -35,7 +35,7 @@ type DeviceView struct {
 	ID     string     `json:"id"`
 	Name   string     `json:"name"`
 	Class  string     `json:"class"`
-	State  string     `json:"state"` // in-service, reopening, quarantined, stuck, lost
+	State  string     `json:"state"` // in-service, reopening, restarting, quarantined, stuck, lost
 	Reason string     `json:"reason,omitempty"`
 	Memory PoolView   `json:"memory"`
 	Work   []WorkView `json:"work"`

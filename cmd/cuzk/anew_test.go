@@ -421,7 +421,7 @@ func TestDaemonStartsAnew(t *testing.T) {
 	d := startFrail(t, "cuzk-frail")
 	d.proveAll()
 	s := d.story()
-	if card := s.states["GPU-a-frail"]; s.starts != 2 || s.restarts != 1 || s.broke != 1 || card != "in-service reopening in-service" {
+	if card := s.states["GPU-a-frail"]; s.starts != 2 || s.restarts != 1 || s.broke != 1 || card != "in-service reopening restarting in-service" {
 		t.Errorf("%d starts, %d restarts, %d broke, the card was %s", s.starts, s.restarts, s.broke, card)
 	}
 	if s.sound == 0 {
@@ -441,7 +441,7 @@ func TestDaemonStartsAnewNotForEver(t *testing.T) {
 	d := startFrail(t, "cuzk-frail", alwaysFrail+"=1", "CUZK_GPUS_RESTARTS_PER_HOUR=1")
 	d.proveAll()
 	s := d.story()
-	if card := s.states["GPU-a-frail"]; s.starts != 2 || s.restarts != 1 || s.broke != 2 || card != "in-service reopening in-service reopening lost" {
+	if card := s.states["GPU-a-frail"]; s.starts != 2 || s.restarts != 1 || s.broke != 2 || card != "in-service reopening restarting in-service reopening lost" {
 		t.Errorf("%d starts, %d restarts, %d broke, the card was %s", s.starts, s.restarts, s.broke, card)
 	}
 	if !strings.Contains(s.why, "1 restarts within an hour") || !strings.Contains(s.why, "CUDA_ERROR_ILLEGAL_ADDRESS") {

@@ -172,7 +172,7 @@ func (c *Core) take(ev Event) {
 	case Drain:
 		c.draining = true
 	case Settle:
-		c.settling = true
+		c.beginToSettle(e)
 	case Halt:
 		c.halt()
 	default:

@@ -18,6 +18,7 @@ const (
 	Quarantined DeviceState = "quarantined" // made a bad proof or failed repeatedly; an operator returns it
 	Stuck       DeviceState = "stuck"       // a stage hangs on it; back in service when that stage answers
 	Reopening   DeviceState = "reopening"   // is being opened anew; back in service when that went well
+	Restarting  DeviceState = "restarting"  // waits for a new process, which alone can open it
 	Lost        DeviceState = "lost"        // vanished, deaf, or could not be opened anew; an operator returns it
 )
 

@@ -84,9 +84,11 @@ type (
 
 	// Drain lets jobs that have begun end and starts no others.
 	Drain struct{}
-	// Settle lets what runs go on to its end and starts nothing more; jobs are still
-	// taken in. It is never taken back: a Halt follows.
-	Settle struct{}
+	// Settle tells that a new process is to take over: what runs goes on to its end,
+	// critical jobs to theirs, and nothing else begins; jobs are still taken in. It is
+	// never taken back: a Halt follows. The device, if one is named, waits for the new
+	// process.
+	Settle struct{ Device, Why string }
 	// Halt stops everything that runs and starts nothing; jobs are not ended.
 	Halt struct{}
 )

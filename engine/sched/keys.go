@@ -273,7 +273,6 @@ func (c *Core) noteWanted() {
 // extraKeys uses what the partitions on their way leave: first further copies of
 // keys for devices that would be idle, then what operators asked for.
 func (c *Core) extraKeys() {
-	c.dropIdle()
 	for _, d := range c.devices {
 		c.spread(d)
 	}
@@ -282,11 +281,11 @@ func (c *Core) extraKeys() {
 	}
 }
 
-// onTheirWay lists the partitions with a witness that need a device.
+// onTheirWay lists the partitions with a witness that need a device now.
 func (c *Core) onTheirWay() []*part {
 	var out []*part
 	for _, p := range c.held {
-		if p.state == making || p.state == ready {
+		if (p.state == making || p.state == ready) && !c.waitsForRestart(p.job) {
 			out = append(out, p)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // schedule starts all that can start.
 func (c *Core) schedule() {
-	if c.halted || c.settling {
+	if c.halted {
 		c.forget()
 		return
 	}
@@ -25,7 +25,10 @@ func (c *Core) schedule() {
 		c.settle()
 		c.serveDevices()
 	}
-	c.extraKeys()
+	c.dropIdle()
+	if !c.settling {
+		c.extraKeys()
+	}
 	c.reopen()
 	c.forget()
 }
@@ -282,7 +285,7 @@ func (c *Core) dropWitnesses(short budget.Bytes, than rank) {
 func (c *Core) synthesise() bool {
 	started := false
 	c.order.each(c.now, func(j *jobState) bool {
-		if c.draining && !j.begun {
+		if c.draining && !j.begun || c.waitsForRestart(j) {
 			return true
 		}
 		for _, p := range j.parts {

@@ -189,6 +189,8 @@ func (s *story) event(w words) Event {
 		return BreakDevice{arg(1), "illegal address"}
 	case "return":
 		return ReturnDevice{arg(1)}
+	case "settle":
+		return Settle{Device: w.text("device", ""), Why: "illegal address"}
 	case "reopened":
 		return Reopened{Device: arg(1), Why: strings.Join(w.pos[2:], " ")}
 	case "loaded":

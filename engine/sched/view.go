@@ -185,17 +185,6 @@ func (c *Core) Begun() int {
 	return n
 }
 
-// Settled tells whether nothing is left, after a Settle, whose result is wanted: no
-// attempt runs but strays, and no job is being joined.
-func (c *Core) Settled() bool {
-	for _, j := range c.jobs {
-		if j.joining {
-			return false
-		}
-	}
-	return c.settling && !slices.ContainsFunc(c.running, func(a *attempt) bool { return !a.stray })
-}
-
 // Quiet tells whether no command waits for its answer.
 func (c *Core) Quiet() bool {
 	if len(c.running) > 0 || len(c.witnesses) > 0 {

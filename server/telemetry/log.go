@@ -182,6 +182,9 @@ func daemonLine(r *event.Record) (slog.Level, string, []slog.Attr) {
 		if r.State == "reopening" {
 			return slog.LevelWarn, "device is opened anew", a
 		}
+		if r.State == "restarting" {
+			return slog.LevelWarn, "device waits for a new process", a
+		}
 		return slog.LevelError, "device left service", a
 	case event.DeviceIdle:
 		return slog.LevelDebug, "device is idle", a
