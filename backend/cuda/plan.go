@@ -116,13 +116,15 @@ func newProverPlan(n need, limit int64) (*Plan, error) {
 	if n.Options.slice > 0 {
 		return n.streamed(limit)
 	}
-	if n.values = n.inValues(); n.values != nil {
-		if p := n.resident(limit); p != nil {
-			return p, nil
+	p := n.resident(limit)
+	if v := n.inValues(); v != nil {
+		in := n
+		in.values = v
+		if q := in.resident(limit); q != nil && (p == nil || n.Values == ValuesAlways || v.gainsMuch(n.layout.M()) || q.sameWay(p)) {
+			return q, nil
 		}
-		n.values = nil
 	}
-	if p := n.resident(limit); p != nil {
+	if p != nil {
 		return p, nil
 	}
 	whole, tight := n.tightPlan(limit)
@@ -159,6 +161,12 @@ func (n need) resident(limit int64) *Plan {
 		}
 	}
 	return nil
+}
+
+// sameWay tells whether another plan works in the same way: as many proofs at a time,
+// lanes and tables.
+func (p *Plan) sameWay(q *Plan) bool {
+	return p.works == q.works && p.lanes == q.lanes && p.full == q.full
 }
 
 // refused is the error of a plan that does not fit.

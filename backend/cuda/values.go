@@ -73,6 +73,10 @@ func (v *inValues) gains(m int) bool {
 	return v.form.Points()+v.room+bitsLaunches < m+m/transformsShare
 }
 
+// gainsMuch tells whether it is worth more than a second lane and all tables: where an
+// eighth of the multiples is left out.
+func (v *inValues) gainsMuch(m int) bool { return v.form.Points()+v.room < m-m/8 }
+
 // multiples is how many there are in the first sum: of K, and of all areas.
 func (v *inValues) multiples() int { return v.form.Points() + v.areas*v.room }
 
