@@ -17,15 +17,18 @@ import (
 	"cuzk/srs"
 )
 
-// valuesCircuits are circuits whose quotient has a form of two parts, of one with all
-// rows in use, and of three.
+// valuesCircuits are circuits whose quotient has a form of some parts, of one with all
+// rows in use, and of as many as there can be.
 func valuesCircuits(t *testing.T) []*conformance.Mixed {
 	t.Helper()
-	list := []*conformance.Mixed{{Inputs: 3, Groups: 4, Seed: 5}, {Inputs: 1, Groups: 9, Seed: 3}, {Inputs: 1, Groups: 38, Seed: 11}}
+	list := []*conformance.Mixed{{Inputs: 3, Groups: 4, Seed: 5}, {Inputs: 1, Groups: 9, Seed: 3}, {Inputs: 1, Groups: 22, Seed: 11}}
 	for _, c := range list {
 		if v := valuesOf(t, conformance.Compile(t, c)); v == nil {
 			t.Fatalf("%s has no form", c.Name())
 		}
+	}
+	if last := valuesOf(t, conformance.Compile(t, list[2])); len(last.form.Parts) != maxParts {
+		t.Fatalf("%s has %d parts", list[2].Name(), len(last.form.Parts))
 	}
 	return list
 }
