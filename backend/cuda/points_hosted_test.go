@@ -336,15 +336,13 @@ func (s *rawBytesSink) Raw(b []byte) error { _, err := s.Write(b); return err }
 func TestHostedConversion(t *testing.T) {
 	t.Parallel()
 	m := newPointsMachine(t)
-	cases := []struct {
+	type shape struct {
 		rows, logN int
 		piece      int64
-	}{{42, 6, 64}}
-	if !testing.Short() {
-		cases = append(cases, struct {
-			rows, logN int
-			piece      int64
-		}{150, 8, 48})
+	}
+	cases := []shape{{42, 6, 64}}
+	if !testing.Short() { // one part, five of them and a launch larger than the least, three
+		cases = append(cases, shape{33, 6, 50}, shape{62, 6, 16}, shape{145, 8, 48})
 	}
 	for _, c := range cases {
 		testConversion(t, m, c.rows, c.logN, c.piece)

@@ -169,7 +169,7 @@ func (c *converter) stream(parent context.Context, sink RawSink) error {
 // lists is the whole way. The names are those of package values.
 func (c *converter) lists(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		c.load, c.correlate, c.sparseR, c.moveQ, c.sum, c.emitK, c.emitM,
+		c.load, c.correlate, c.polynomial, c.emitK, c.emitM,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -204,12 +204,12 @@ func (c *converter) load(ctx context.Context) error {
 	return c.finite()
 }
 
-// correlate sets number |U| + k of x to Σ_i (Z2)_i·h_(i+k), which is y_k for k from 0
-// on, and q_(-k-1) before. It is the product of h and of Z2 turned round, P, of fewer
-// than 3n/2 terms, of which the first n are wanted. With m = n/2 and i² = -1, P modulo
-// x^n - 1 and modulo x^m - i, P' and P", determines it:
+// correlate sets number |U| - 1 - e of x to Σ_i (Z2)_i·h_(i-e-1). It is the product
+// of h and of Z2 turned round, T, of fewer than 3n/2 terms, of which the first n are
+// wanted. With m = n/2 and i² = -1, T modulo x^n - 1 and modulo x^m - i, T' and T",
+// determines it:
 //
-//	2·P_j = P'_j + P"_j - i·P'_(j+m)   and   P_(j+m) = P'_(j+m)   for j < m
+//	2·T_j = T'_j + T"_j - i·T'_(j+m)   and   T_(j+m) = T'_(j+m)   for j < m
 func (c *converter) correlate(ctx context.Context) error {
 	m := c.n() / 2
 	one := fr.One()
@@ -288,42 +288,26 @@ func (v *pointVectors) finite() error {
 	return err
 }
 
-// sparseR sets the first |S| points of y to r: r_e = Σ (Z_S)_d·y_(d-e-1) over the
-// terms of degree d > e.
-func (c *converter) sparseR(ctx context.Context) error {
-	for i, t := range c.form.Terms() { // the first is the highest
-		d := int64(t.Degree)
-		from := pointRun{mem: c.x, at: int64(c.form.Unused()) + d - 1, backward: true}
-		if err := c.addMultiples(ctx, pointRun{mem: c.y}, from, d, &t.Value, i == 0); err != nil {
+// polynomial sets x and y to P, whose values K and M have: the correlation, from the
+// lowest power that matters on, times the factors of Z_S.
+func (c *converter) polynomial(ctx context.Context) error {
+	one, terms := fr.One(), c.n()-1
+	all := pointRun{mem: c.y}
+	if err := c.addMultiples(ctx, all, pointRun{mem: c.x, at: terms - 1, backward: true}, terms, &one, true); err != nil {
+		return err
+	}
+	if err := c.clear(c.y, terms, c.n()); err != nil {
+		return err
+	}
+	for _, z := range c.form.Factors() {
+		d := int64(z.Degree)
+		z.Level.Neg(&z.Level)
+		// A launch reads places before it or a later one writes them.
+		if err := c.addMultiples(ctx, all, pointRun{mem: c.y, at: d}, terms-d, &z.Level, false); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// moveQ puts q behind r.
-func (c *converter) moveQ(ctx context.Context) error {
-	u, one := int64(c.form.Unused()), fr.One()
-	to := pointRun{mem: c.y, at: int64(c.form.Points())}
-	return c.addMultiples(ctx, to, pointRun{mem: c.x, at: u - 1, backward: true}, u, &one, true)
-}
-
-// sum sets x to r + Z_S·q, with r and then q in y, and leaves r alone in y.
-func (c *converter) sum(ctx context.Context) error {
-	s, u, one := int64(c.form.Points()), int64(c.form.Unused()), fr.One()
-	if err := c.clear(c.x, 0, c.n()); err != nil {
-		return err
-	}
-	if err := c.addMultiples(ctx, pointRun{mem: c.x}, pointRun{mem: c.y}, s, &one, true); err != nil {
-		return err
-	}
-	for _, t := range c.form.Terms() {
-		to := pointRun{mem: c.x, at: int64(t.Degree)}
-		if err := c.addMultiples(ctx, to, pointRun{mem: c.y, at: s}, u, &t.Value, false); err != nil {
-			return err
-		}
-	}
-	return c.clear(c.y, s, c.n())
+	return c.addMultiples(ctx, pointRun{mem: c.x}, all, c.n(), &one, true)
 }
 
 // spans is where a transform has the values on S.
@@ -336,7 +320,7 @@ func (c *converter) spans() (out []pointSpan) {
 	return out
 }
 
-// emitK evaluates r on S, and hands the values out with their weights.
+// emitK evaluates P on S, and hands the values out with their weights.
 func (c *converter) emitK(ctx context.Context) error {
 	if err := c.transform(ctx, c.y, residue{coset: true, spans: c.spans()}, false); err != nil {
 		return err
@@ -357,7 +341,7 @@ func (c *converter) emitK(ctx context.Context) error {
 	return nil
 }
 
-// emitM is emitK for the sum in x and the values on the rows.
+// emitM is emitK for the rows.
 func (c *converter) emitM(ctx context.Context) error {
 	if err := c.transform(ctx, c.x, c.cyclic(), false); err != nil {
 		return err

@@ -3,6 +3,7 @@ package values
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
@@ -31,7 +32,9 @@ func (f *Form) Sample(ctx context.Context, rows int, seed [32]byte) (*Sample, er
 	domain := fft.NewDomain(uint64(n), fft.WithShift(f.g), fft.WithoutPrecompute())
 	for _, v := range [][]fr.Element{a, b} {
 		domain.FFTInverse(v, fft.DIF)
+		runtime.GC() // a transform leaves a vector of its own behind
 		domain.FFT(v, fft.DIT, fft.OnCoset())
+		runtime.GC()
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -45,12 +48,15 @@ func (f *Form) Sample(ctx context.Context, rows int, seed [32]byte) (*Sample, er
 	copy(b, s.C)
 	clear(b[rows:])
 	domain.FFTInverse(a, fft.DIF, fft.OnCoset())
+	runtime.GC()
 	domain.FFTInverse(b, fft.DIF)
 	fft.BitReverse(a)
 	fft.BitReverse(b)
-	for i := range a {
-		a[i].Sub(&b[i], &a[i]).Halve()
-	}
+	eachBlock((n+scanBlock-1)/scanBlock, func(block int) {
+		for i := block * scanBlock; i < min((block+1)*scanBlock, n); i++ {
+			a[i].Sub(&b[i], &a[i]).Halve()
+		}
+	})
 	s.H = a[:n-1]
 	return s, ctx.Err()
 }
