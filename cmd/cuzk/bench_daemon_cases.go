@@ -32,7 +32,7 @@ type caseFlags struct {
 
 	extras int // cases that extra has become
 	cases  []loadtest.Case
-	token  string
+	opt    client.Options
 	local  *local // nil with --daemon
 	main   *client.Client
 	daemon loadtest.Daemon
@@ -43,7 +43,7 @@ func (f *caseFlags) register(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.examples, "example", nil, "`name` of a request that ships with the program")
 	fl.StringArrayVar(&f.samples, "sample", nil, "`circuit` to make up a request for, for example porep-32GiB")
 	fl.StringVar(&f.remote.addr, "daemon", "", "measure the daemon at this `address`: host:port, unix:///path or https://host:port")
-	fl.StringVar(&f.remote.token, "token-file", "", "`file` with the daemon's secret, if it wants one")
+	f.remote.registerSecrets(cmd)
 	fl.StringVar(&f.dir, "dir", demoDir(), "`directory` for keys, circuits and state of a daemon of its own")
 	f.keys.register(cmd)
 	f.keys.registerInsecure(cmd)
@@ -169,7 +169,7 @@ func (f *caseFlags) open(ctx context.Context, u *ui, files []string) error {
 	if err != nil {
 		return err
 	}
-	if f.token, err = readToken(f.remote.token); err != nil {
+	if f.opt, err = f.remote.options(); err != nil {
 		return err
 	}
 	if f.remote.addr == "" {
@@ -177,7 +177,7 @@ func (f *caseFlags) open(ctx context.Context, u *ui, files []string) error {
 			return err
 		}
 	}
-	if f.main, err = client.Dial(f.addr(), client.Options{Token: f.token}); err != nil {
+	if f.main, err = client.Dial(f.addr(), f.opt); err != nil {
 		return errors.Join(usageError("--daemon: %v", err), f.close())
 	}
 	f.daemon = measured{f.main}
@@ -224,7 +224,7 @@ func (f *caseFlags) addr() string {
 
 // dial makes one more connection, as another client would.
 func (f *caseFlags) dial() (loadtest.Daemon, func(), error) {
-	c, err := client.Dial(f.addr(), client.Options{Token: f.token})
+	c, err := client.Dial(f.addr(), f.opt)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -74,17 +77,54 @@ func spoken(err error) error {
 }
 
 // remoteFlags say which daemon is to prove.
-type remoteFlags struct{ addr, token, id string }
+type remoteFlags struct {
+	addr, id               string
+	token                  string // file
+	tlsCA, tlsCert, tlsKey string // files in PEM form
+}
 
 func (f *remoteFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.addr, "daemon", "", "have the daemon at this `address` prove: host:port, unix:///path or https://host:port")
-	cmd.Flags().StringVar(&f.token, "token-file", "", "`file` with the daemon's secret, if it wants one")
+	f.registerSecrets(cmd)
 	cmd.Flags().StringVar(&f.id, "id", "", "with --daemon: request `id`; the same id and request is one job, a proof that is there already is fetched")
+}
+
+// registerSecrets adds what a daemon may want to see of a caller, and the caller of it.
+func (f *remoteFlags) registerSecrets(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.token, "token-file", "", "`file` with the daemon's secret, if it wants one")
+	cmd.Flags().StringVar(&f.tlsCA, "tls-ca", "", "PEM `file` of the authorities for the daemon's certificate (default those of the system)")
+	cmd.Flags().StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` of the certificate to show, if the daemon wants one")
+	cmd.Flags().StringVar(&f.tlsKey, "tls-key", "", "PEM `file` of its private key")
+}
+
+// options reads the files that the flags name.
+func (f *remoteFlags) options() (o client.Options, err error) {
+	if o.Token, err = readToken(f.token); err != nil || f.tlsCA == "" && f.tlsCert == "" && f.tlsKey == "" {
+		return o, err
+	}
+	o.TLS = &tls.Config{}
+	if f.tlsCA != "" {
+		text, err := os.ReadFile(f.tlsCA)
+		if err != nil {
+			return o, badInput(fmt.Errorf("--tls-ca: %w", err))
+		}
+		if o.TLS.RootCAs = x509.NewCertPool(); !o.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return o, badInput(fmt.Errorf("--tls-ca: no certificate in %s", f.tlsCA))
+		}
+	}
+	if f.tlsCert != "" || f.tlsKey != "" {
+		cert, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
+		if err != nil {
+			return o, badInput(fmt.Errorf("--tls-cert and --tls-key: %w", err))
+		}
+		o.TLS.Certificates = []tls.Certificate{cert}
+	}
+	return o, nil
 }
 
 // check refuses what does not go together.
 func (f *remoteFlags) check(cmd *cobra.Command) error {
-	for _, name := range []string{"token-file", "id"} {
+	for _, name := range []string{"token-file", "id", "tls-ca", "tls-cert", "tls-key"} {
 		if f.addr == "" && cmd.Flags().Changed(name) {
 			return usageError("--%s goes with --daemon", name)
 		}
@@ -155,7 +195,7 @@ func (f *remoteFlags) answers(ctx context.Context, u *ui, c *client.Client) bool
 // prove has the daemon prove a request file. Partitions of a WindowPoSt are
 // asked for one by one, as the contract wants it.
 func (f *remoteFlags) prove(ctx context.Context, st *stages, path string) (proof []byte, err error) {
-	token, err := readToken(f.token)
+	o, err := f.options()
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +210,7 @@ func (f *remoteFlags) prove(ctx context.Context, st *stages, path string) (proof
 	if f.id == "" {
 		f.id = "prove-" + rand.Text()
 	}
-	c, err := client.Dial(f.addr, client.Options{Token: token})
+	c, err := client.Dial(f.addr, o)
 	if err != nil {
 		return nil, usageError("--daemon: %v", err)
 	}
