@@ -11,6 +11,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	"golang.org/x/sync/errgroup"
 
+	"cuzk/backend"
 	forms "cuzk/backend/values"
 	gpu "cuzk/cuda"
 )
@@ -25,6 +26,12 @@ const (
 // of Jacobian points and a launch's work.
 func ValuesBytes(f *forms.Form) int64 {
 	return 2*int64(f.N())*jacobianBytes + pointVectorsBytes(f.LogN, pointsPiece)
+}
+
+// GainsInValues tells whether provers use lists K and M of a circuit's key, on a card
+// that has the memory.
+func GainsInValues(l *backend.Layout) bool {
+	return need{layout: l, Options: Options{}.withLists(true)}.inValues() != nil
 }
 
 // Values makes the lists K and M of a form from the list h of a key, f.N() - 1 points,

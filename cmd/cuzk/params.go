@@ -22,8 +22,8 @@ A file called insecure-... is a key of which somebody knows the secrets and can
 forge proofs. Such keys are for tests and demonstrations and are used only with
 --insecure.
 
-NAME.values is a second form of a list of a key, with which GPUs prove faster; "cuzk
-params prepare" makes it.`,
+NAME.values is a second form of a list of a key, with which GPUs prove faster;
+"cuzk params prepare" makes it.`,
 	}, newParamsListCmd(), newParamsCheckCmd(), newParamsFetchCmd(), newParamsSetupCmd(), newParamsPrepareCmd())
 }
 
@@ -34,8 +34,8 @@ func newParamsListCmd() *cobra.Command {
 		Use:   "list [CIRCUIT...]",
 		Short: "Show which keys are there",
 		Long: `List shows a line for each part of each published key, and for each insecure key
-and each file of values that is there. It looks at names and sizes and reads no key, so it is quick. SIZE
-is that of the whole file, there or not.
+and each file of values that is there. It looks at names and sizes and reads no
+key, so it is quick. SIZE is that of the whole file, there or not.
 
 States:
   missing     no such file
@@ -198,7 +198,7 @@ func verdict(r srs.Row) string {
 		return fmt.Sprintf("wrong size, %d bytes instead of %d", r.Bytes, r.Want)
 	case srs.Mismatch:
 		if r.Part == srs.ValuesPart {
-			return "damaged, digest " + r.Digest + "; \"cuzk params prepare --again\" makes it anew"
+			return "damaged, digest " + r.Digest + "; \"cuzk params prepare --force\" makes it anew"
 		}
 		return fmt.Sprintf("mismatch, digest %s instead of %s", r.Digest, r.Published.Digest)
 	}
