@@ -53,6 +53,9 @@ type ValuesHeader struct {
 	Content [32]byte
 }
 
+// valuesVersion changes with the layout, and with the points that package
+// cuzk/backend/values chooses for a number of rows: files of another version are left
+// alone with a warning.
 const (
 	valuesMagic   = "cuzkvals"
 	valuesVersion = 1

@@ -4,8 +4,23 @@ import (
 	"testing"
 
 	"cuzk/backend"
+	forms "cuzk/backend/values"
 	"cuzk/r1cs"
 )
+
+// TestFormsOfFiles pins which points are chosen: where that changes, the version of
+// files of values has to (srs/values.go).
+func TestFormsOfFiles(t *testing.T) {
+	for rows, want := range map[int]int{81049504: 81788928, 85006106: 85065728, 130278869: 130285568} {
+		f, err := forms.New(rows, 27)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Points() != want {
+			t.Errorf("%d rows: %d points, files of version 1 have %d", rows, f.Points(), want)
+		}
+	}
+}
 
 func TestGainsInValues(t *testing.T) {
 	for _, c := range []struct {
