@@ -42,9 +42,9 @@ file gets its name, sums over the new lists are compared with sums over h for
 random values. Whatever proves on this machine then uses the file by itself;
 without it, or on smaller GPUs, the key is used as before. To go back, remove it.
 
-update-32GiB takes eight to nine minutes on an H200. For each place of the domain it
-needs 288 bytes of the GPU and 160 bytes of the machine: for 2^27 places 40 GB and
-21 GB. Stopping it leaves nothing behind.`,
+update-32GiB takes eight to nine minutes on an H200. For each place of the domain
+it needs 288 bytes of the GPU and 160 bytes of the machine: for 2^27 places 40 GB
+and 21 GB. Stopping it leaves nothing behind.`,
 		Example: `  # on the first GPU, or on the one that is named
   cuzk params prepare update-32GiB
   cuzk params prepare update-32GiB --device=GPU-1234
