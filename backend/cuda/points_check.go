@@ -16,33 +16,33 @@ import (
 // ErrWrongValues: lists K and M do not belong to the list h of a key.
 var ErrWrongValues = errors.New("the lists of values do not give what the key's list h gives")
 
+// RandomSample is the numbers of a check by a seed that nobody knows. The host must
+// have five vectors of f.N() elements free.
+func RandomSample(ctx context.Context, f *forms.Form, rows int) (*forms.Sample, error) {
+	var seed [32]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return nil, fmt.Errorf("random numbers for a check: %w", err)
+	}
+	return f.Sample(ctx, rows, seed)
+}
+
 // CheckValues compares sums over lists K and M with those over h, for random values
-// on the rows (see [cuzk/backend/values.Sample]). The numbers are made on the host; the
+// on the rows (see [cuzk/backend/values.Sample]). The numbers are the host's; the
 // device adds up points, by other kernels than those that Values uses. progress, which
 // may be nil, gets a part of the sums.
-//
-// The host must have four vectors of f.N() elements free.
-func (b *Backend) CheckValues(ctx context.Context, h, k, m PointSource, f *forms.Form, rows int, progress func(done float64)) error {
+func (b *Backend) CheckValues(ctx context.Context, sample *forms.Sample, h, k, m PointSource, progress func(done float64)) error {
 	s, err := b.stand()
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkOn(ctx, s, checkPiece, h, k, m, f, rows, progress), s.close())
+	return errors.Join(checkOn(ctx, s, checkPiece, sample, h, k, m, progress), s.close())
 }
 
 // checkPiece is how many multiples are summed at a time on a card.
 const checkPiece = 1 << 23
 
 // checkOn is CheckValues on a machine.
-func checkOn(ctx context.Context, machine machine, piece int, h, k, m pointSource, f *forms.Form, rows int, progress func(float64)) error {
-	var seed [32]byte
-	if _, err := rand.Read(seed[:]); err != nil {
-		return fmt.Errorf("random numbers for a check: %w", err)
-	}
-	sample, err := f.Sample(ctx, rows, seed)
-	if err != nil {
-		return err
-	}
+func checkOn(ctx context.Context, machine machine, piece int, sample *forms.Sample, h, k, m pointSource, progress func(float64)) error {
 	c := &listSums{machine: machine, hold: holding{m: machine}, piece: piece, report: progress}
 	c.all = len(sample.P) + len(sample.C) + len(sample.H)
 	left, right, err := c.both(ctx, sample, h, k, m)

@@ -29,7 +29,11 @@ func TestHostedCheckValues(t *testing.T) {
 	}
 	lists := []rawQuery{pointList(powersOfKey(f, tau, delta)), pointList(k), pointList(l[:rows])}
 	check := func() error {
-		return checkOn(context.Background(), m, 50, lists[0], lists[1], lists[2], f, rows, nil)
+		sample, err := RandomSample(context.Background(), f, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return checkOn(context.Background(), m, 50, sample, lists[0], lists[1], lists[2], nil)
 	}
 	if err := check(); err != nil {
 		t.Fatal(err)

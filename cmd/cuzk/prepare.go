@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,9 +43,9 @@ file gets its name, sums over the new lists are compared with sums over h for
 random values. Whatever proves on this machine then uses the file by itself;
 without it, or on smaller GPUs, the key is used as before. To go back, remove it.
 
-update-32GiB takes eight to nine minutes on an H200. For each place of the domain
-it needs 288 bytes of the GPU and 160 bytes of the machine: for 2^27 places 40 GB
-and 21 GB. Stopping it leaves nothing behind.`,
+update-32GiB takes about eight minutes on an H200. For each place of the domain
+it needs 288 bytes of the GPU and 180 bytes of the machine: for 2^27 places 40 GB
+and 24 GB. Stopping it leaves nothing behind.`,
 		Example: `  # on the first GPU, or on the one that is named
   cuzk params prepare update-32GiB
   cuzk params prepare update-32GiB --device=GPU-1234
@@ -90,11 +91,35 @@ type preparation struct {
 	key    *srs.Key
 	form   *values.Form
 	rows   int
+	sample *sampling
 	report prepareReport
 }
 
+// sampling makes the numbers of the check while the GPU still makes points: the
+// machine's cores have nothing else to do then.
+type sampling struct {
+	once sync.Once
+	done chan struct{}
+	got  *values.Sample
+	err  error
+}
+
+// samplingFrom is the part of the conversion after which the machine's own numbers for
+// it are made, so that both do not take memory at a time.
+const samplingFrom = 0.75
+
+func (p *preparation) begin() {
+	s := p.sample
+	s.once.Do(func() {
+		go func() {
+			defer close(s.done)
+			s.got, s.err = gpu.RandomSample(p.cmd.Context(), p.form, p.rows)
+		}()
+	})
+}
+
 func prepare(cmd *cobra.Command, f *prepareFlags, name string) (err error) {
-	p := &preparation{cmd: cmd, u: newUI(cmd), f: f}
+	p := &preparation{cmd: cmd, u: newUI(cmd), f: f, sample: &sampling{done: make(chan struct{})}}
 	start := time.Now()
 	defer p.u.done()
 	compiled, id, err := openCircuit(cmd, &f.circuits, name)
@@ -144,7 +169,7 @@ func (p *preparation) there() bool {
 }
 
 // prepareHost is the memory of the machine a place of the domain.
-const prepareHost = 160
+const prepareHost = 180
 
 func (p *preparation) memory() error {
 	limit, err := budget.Detect(os.DirFS("/"))
@@ -187,7 +212,12 @@ func (p *preparation) make() (err error) {
 
 func (p *preparation) convert(b *gpu.Backend, w *srs.ValuesWriter) error {
 	start := time.Now()
-	err := b.Values(p.cmd.Context(), p.key.H, p.form, p.rows, w, p.meter("new lists of "+p.report.Circuit))
+	show := p.meter("new lists of " + p.report.Circuit)
+	err := b.Values(p.cmd.Context(), p.key.H, p.form, p.rows, w, func(done float64) {
+		if show(done); done > samplingFrom {
+			p.begin()
+		}
+	})
 	p.report.Convert = time.Since(start).Seconds()
 	return err
 }
@@ -200,7 +230,11 @@ func (p *preparation) check(b *gpu.Backend, w *srs.ValuesWriter) error {
 	}
 	what := "check of " + p.report.Circuit
 	p.u.show(what, "random values")
-	err = b.CheckValues(p.cmd.Context(), p.key.H, k, m, p.form, p.rows, p.meter(what))
+	p.begin()
+	if <-p.sample.done; p.sample.err != nil {
+		return p.sample.err
+	}
+	err = b.CheckValues(p.cmd.Context(), p.sample.got, p.key.H, k, m, p.meter(what))
 	p.report.Check = time.Since(start).Seconds()
 	if errors.Is(err, gpu.ErrWrongValues) {
 		return hint(err, "nothing was saved; run \"cuzk doctor\" to test the GPU, and \"cuzk params check\" to test the key")
