@@ -106,7 +106,7 @@ type sampling struct {
 
 // samplingFrom is the part of the conversion after which the machine's own numbers for
 // it are made, so that both do not take memory at a time.
-const samplingFrom = 0.75
+const samplingFrom = 0.84
 
 func (p *preparation) begin() {
 	s := p.sample
