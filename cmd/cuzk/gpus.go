@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"strconv"
 	"strings"
 
+	"cuzk/backend/values"
 	"cuzk/budget"
 	"cuzk/cuda"
 	"cuzk/daemon"
@@ -76,6 +78,9 @@ func (g *gpuCard) need(id srs.ID, n r1cs.Counts, s srs.Shape) budget.Placement {
 	p := gpuNeed(id, n, s)
 	want, room := p.Key.Device, g.memory-gpuRoom
 	if two := want + gpuSecond(n, s); manyPartitions(id) && two <= room && room-want < gpuOther {
+		if lists := two + gpuValues(n, s); lists <= room {
+			two = lists
+		}
 		p.Key.Device, p.AtOnce = two, gpuSlots
 		return p
 	}
@@ -132,6 +137,18 @@ func gpuSecond(n r1cs.Counts, s srs.Shape) budget.Bytes {
 
 const gpuOther = 64 * budget.GiB
 
+// gpuValues is what the lists of a quotient in values take beyond the list h that they
+// take the place of, whether the key has them or not: the ledger reserves before it is
+// opened.
+func gpuValues(n r1cs.Counts, s srs.Shape) budget.Bytes {
+	rows := n.Rows + n.Inputs
+	f, err := values.New(rows, bits.Len(uint(s.H)))
+	if err != nil {
+		return 0
+	}
+	return max(0, gpuG1*budget.Bytes(f.Points()+rows-s.H))
+}
+
 // manyPartitions tells whether the jobs of a circuit have many partitions.
 func manyPartitions(id srs.ID) bool { return id.Family == srs.PoRep || id.Family == srs.Update }
 
@@ -157,9 +174,11 @@ func gpuFixed(n r1cs.Counts, s srs.Shape) (fixed, vector budget.Bytes) {
 
 // gpuPoints is the size of all points of a key.
 func gpuPoints(s srs.Shape) budget.Bytes {
-	const g1, g2 = 96, 192
-	return g1*budget.Bytes(s.H+s.L+s.A+s.B) + g2*budget.Bytes(s.B)
+	return gpuG1*budget.Bytes(s.H+s.L+s.A+s.B) + 2*gpuG1*budget.Bytes(s.B)
 }
+
+// gpuG1 is the size of a point of G1, half of that of one of G2.
+const gpuG1 = 96
 
 // gpuAssignment is the size of a compact assignment.
 func gpuAssignment(n r1cs.Counts) budget.Bytes {

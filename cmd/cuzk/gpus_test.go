@@ -89,6 +89,14 @@ func TestGPUNeedsArePlans(t *testing.T) {
 			if place.AtOnce != 2 && gib == 139 && manyPartitions(id) {
 				t.Errorf("%s on %d GiB: %d at a time", name, gib, place.AtOnce)
 			}
+			if gib == 139 && manyPartitions(id) {
+				o := optionsOf(place)
+				o.Lists = true
+				p, err := bcuda.PlanOn(circuit, bcuda.H200(), int64(k.Device), o)
+				if err != nil || !strings.Contains(p.String(), "one a row") || !strings.Contains(p.String(), "2 times: multipliers of K") {
+					t.Errorf("%s on %d GiB with a quotient in values: %v, the plan is\n%s", name, gib, err, p)
+				}
+			}
 			if streamed := p.Slice > 0; streamed != (k.Pinned > 0) || streamed && (!p.Pinned || p.HostTotal() > int64(k.Pinned)) {
 				t.Errorf("%s on %d GiB: reserved %+v, the plan is\n%s", name, gib, k, p)
 			}
