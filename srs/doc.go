@@ -15,6 +15,10 @@
 // point's first byte are flags: 0x80 compressed, 0x40 infinity, 0x20 sign; a
 // key has none of them set.
 //
+// Beside a key there may be a file of two more lists, ".values" ([Values]), which a
+// prover can use in place of h. It is ours: made of the key, and named in its header
+// by the digest of the key's verifying part.
+//
 // Sources: bellperson 0.27 groth16/params.rs, mapped_params.rs and
 // verifying_key.rs for the layout; storage-proofs-core 19.1 parameter_cache.rs
 // and filecoin-proofs 19.1 caches.rs for the names; parameters.json for the

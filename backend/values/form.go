@@ -124,28 +124,6 @@ func (f *Form) Factors() []Factor {
 	return out
 }
 
-// Term is a coefficient of a polynomial with few terms.
-type Term struct {
-	Degree int
-	Value  fr.Element
-}
-
-// Terms are those of Z_S, the product of its factors.
-func (f *Form) Terms() []Term {
-	out := []Term{{0, fr.One()}}
-	for i, p := range f.Parts {
-		for _, t := range out[:len(out):len(out)] {
-			low := t
-			low.Value.Mul(&t.Value, &f.levels[i]).Neg(&low.Value)
-			out = append(out, low)
-		}
-		for j := range out[:len(out)/2] {
-			out[j].Degree += 1 << p.Log
-		}
-	}
-	return out
-}
-
 // vanishS is Z_S(x).
 func (f *Form) vanishS(x fr.Element) fr.Element {
 	out := fr.One()
